@@ -1,5 +1,5 @@
-// Bundles src/ into the files of dist/, and compresses each of them into NAME.deflate, which is part of the program. With
-// --verify it only compares the results with the files.
+// Bundles src/ into the files of dist/, and compresses each of them into NAME.deflate, which is part of the program.
+// With --verify it only compares the results with the files.
 import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,10 @@ import { build } from "esbuild";
 
 const out = fileURLToPath(new URL("dist/", import.meta.url));
 
-/** The entry, and large parts that many plugins or some runtimes do not need. Runtimes read a file as a whole before they run it. */
+/**
+ * The entry, and large parts that many plugins or some runtimes do not need. Runtimes read a file as a whole before
+ * they run it.
+ */
 const FILES = [
   { name: "host.mjs", entry: "src/main.ts", format: "esm" },
   { name: "zod.cjs", entry: "src/schema/zod.ts", format: "cjs" },
@@ -57,13 +60,18 @@ function sourceDigest() {
   const files = readdirSync(`${root}src`, { recursive: true }).filter((name) => name.endsWith(".ts"));
   const names = [...files.map((name) => `src/${name}`), "build.mjs", "package-lock.json"].sort();
   const hash = createHash("sha256");
-  for (const name of names) hash.update(`${name}\0`).update(readFileSync(root + name)).update("\0");
+  for (const name of names)
+    hash
+      .update(`${name}\0`)
+      .update(readFileSync(root + name))
+      .update("\0");
   return hash.digest("hex");
 }
 
 const root = fileURLToPath(new URL(".", import.meta.url));
 const banner = [
-  "// Generated from plugin-host/src by `npm run build`. Do not edit. Licenses of bundled libraries: plugin-host/LICENSES.md",
+  "// Generated from plugin-host/src by `npm run build`. Do not edit. Licenses of bundled libraries: " +
+    "plugin-host/LICENSES.md",
   `// Sources: ${sourceDigest()}`,
 ];
 /** Modules have no `require` of their own. */

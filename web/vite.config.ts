@@ -26,8 +26,8 @@ function trustedTemplates(): Plugin {
 }
 
 /**
- * Makes the terminal emulator write its rules in ways that the content policy allows: into an element whose text becomes a
- * style sheet (`views/terminal/styles.ts`), and into style properties instead of attributes.
+ * Makes the terminal emulator write its rules in ways that the content policy allows: into an element whose text
+ * becomes a style sheet (`views/terminal/styles.ts`), and into style properties instead of attributes.
  */
 function terminalStyles(): Plugin {
   const [element, attribute] = ['createElement("style")', '.setAttribute("style",'];
@@ -36,7 +36,8 @@ function terminalStyles(): Plugin {
     enforce: "pre",
     transform(code, id) {
       if (!/@xterm\/xterm\/lib\/xterm\.mjs/.test(id)) return null;
-      if (!code.includes(element) || !code.includes(attribute)) throw new Error("the terminal emulator writes styles in another way");
+      if (!code.includes(element) || !code.includes(attribute))
+        throw new Error("the terminal emulator writes styles in another way");
       return code.replaceAll(element, 'createElement("terminal-style")').replaceAll(attribute, ".style.cssText=(");
     },
   };
@@ -50,7 +51,11 @@ function firstFont(): Plugin {
       order: "post",
       handler: (_, { bundle }) => {
         const fonts = Object.keys(bundle ?? {}).filter((name) => /inter-.*\.woff2$/.test(name));
-        return fonts.map((name) => ({ tag: "link", injectTo: "head" as const, attrs: { rel: "preload", as: "font", type: "font/woff2", crossorigin: "anonymous", href: `./${name}` } }));
+        return fonts.map((name) => ({
+          tag: "link",
+          injectTo: "head" as const,
+          attrs: { rel: "preload", as: "font", type: "font/woff2", crossorigin: "anonymous", href: `./${name}` },
+        }));
       },
     },
   };
@@ -62,9 +67,15 @@ function firstCalls(): Plugin {
     name: "first-calls",
     transformIndexHtml: () =>
       Object.entries(FIRST).map(([route, query]) => {
-        const values = new URLSearchParams(Object.entries(query).map(([name, value]) => [name, String(value)])).toString();
+        const values = new URLSearchParams(
+          Object.entries(query).map(([name, value]) => [name, String(value)]),
+        ).toString();
         const href = `.${route.slice(route.indexOf("/"))}${values ? `?${values}` : ""}`;
-        return { tag: "link", injectTo: "head" as const, attrs: { rel: "preload", as: "fetch", crossorigin: "anonymous", href } };
+        return {
+          tag: "link",
+          injectTo: "head" as const,
+          attrs: { rel: "preload", as: "fetch", crossorigin: "anonymous", href },
+        };
       }),
   };
 }
@@ -84,7 +95,8 @@ export default defineConfig({
         entryFileNames: "assets/[name]-[hash].js",
         chunkFileNames: "assets/[name]-[hash].js",
         assetFileNames: "assets/[name]-[hash][extname]",
-        // One file for what the first view needs, also if a later part uses some of it: browsers load few files at a time.
+        // One file for what the first view needs, also if a later part uses some of it: browsers load few files at a
+        // time.
         codeSplitting: { groups: [{ name: "app", test: /src\/main\.tsx$/ }] },
       },
     },

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the descriptors for Zed and JetBrains IDEs. On the stage of stage.sh it also starts the configured commands."""
+"""Checks the descriptors for Zed and JetBrains IDEs. On the stage of stage.sh it also starts the commands."""
 import json
 import os
 import pathlib
@@ -31,10 +31,15 @@ def run(script, *arguments, env=None):
 
 def initialize(entry):
     """Starts the command of an entry as an editor does, and returns the answer to the first request."""
-    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1, "clientCapabilities": {}}}
+    params = {"protocolVersion": 1, "clientCapabilities": {}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     program = PROGRAM if entry["command"] == "codewright" else entry["command"]
     with subprocess.Popen(
-        [program, *entry["args"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ | entry["env"], text=True
+        [program, *entry["args"]],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=os.environ | entry["env"],
+        text=True,
     ) as child:
         timer = threading.Timer(DEADLINE, child.kill)
         timer.start()
@@ -84,9 +89,14 @@ class Zed(unittest.TestCase):
             self.assertNotIn("invalid", made.stdout)
             targets = self.check(tomllib.loads(made.stdout))
             self.assertEqual(list(targets), ["linux-x86_64"])
-            self.assertEqual(targets["linux-x86_64"]["archive"], "https://example.org/v1/codewright-linux-x86_64.tar.gz")
+            expected = "https://example.org/v1/codewright-linux-x86_64.tar.gz"
+            self.assertEqual(targets["linux-x86_64"]["archive"], expected)
             self.assertRegex(targets["linux-x86_64"]["sha256"], r"^[0-9a-f]{64}$")
-            for bad in (["http://x", "https://x", archive], ['https://x"', "https://x", archive], ["https://x", "https://x", "a.zip"]):
+            for bad in (
+                ["http://x", "https://x", archive],
+                ['https://x"', "https://x", archive],
+                ["https://x", "https://x", "a.zip"],
+            ):
                 self.assertNotEqual(run(script, *bad).returncode, 0)
 
     def test_the_settings_are_valid(self):
@@ -145,8 +155,10 @@ class JetBrains(unittest.TestCase):
     def test_the_entry_is_added_beside_others(self):
         ended, written = self.configure(None, "--write")
         self.assertEqual(ended.returncode, 0, ended.stderr)
-        self.assertTrue(json.loads(written)["agent_servers"]["Codewright"]["command"].endswith("/.cargo/bin/codewright"))
-        known = {"agent_servers": {"Other": {"command": "x"}, "Codewright": {"command": "old", "env": {"A": "b"}}}, "more": 1}
+        command = json.loads(written)["agent_servers"]["Codewright"]["command"]
+        self.assertTrue(command.endswith("/.cargo/bin/codewright"))
+        servers = {"Other": {"command": "x"}, "Codewright": {"command": "old", "env": {"A": "b"}}}
+        known = {"agent_servers": servers, "more": 1}
         ended, written = self.configure(json.dumps(known), "--write")
         config = json.loads(written)
         self.assertEqual((config["agent_servers"]["Other"], config["more"]), ({"command": "x"}, 1))

@@ -3,8 +3,8 @@
 #
 #   stage.sh COMMAND…
 #
-# The command gets CODEWRIGHT_BIN (the program) and CODEWRIGHT_STAGE (the project, a git repository). Exits with 77 if a program
-# is missing. CODEWRIGHT_BIN and CODEWRIGHT_XTASK name other builds than those of `cargo build`.
+# The command gets CODEWRIGHT_BIN (the program) and CODEWRIGHT_STAGE (the project, a git repository). Exits with 77 if a
+# program is missing. CODEWRIGHT_BIN and CODEWRIGHT_XTASK name other builds than those of `cargo build`.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
@@ -58,7 +58,11 @@ cat >"$home/.config/opencode/opencode.json" <<JSON
       "name": "Mock",
       "options": { "baseURL": "$url/v1", "apiKey": "sk-mock" },
       "models": {
-        "plain-model": { "name": "Plain", "limit": { "context": 200000, "output": 32000 }, "cost": { "input": 3, "output": 15 } },
+        "plain-model": {
+          "name": "Plain",
+          "limit": { "context": 200000, "output": 32000 },
+          "cost": { "input": 3, "output": 15 }
+        },
         "other-model": { "name": "Other", "limit": { "context": 100000, "output": 32000 } }
       }
     }
@@ -66,10 +70,11 @@ cat >"$home/.config/opencode/opencode.json" <<JSON
 }
 JSON
 printf 'def add(a, b):\n    return a + b\n\n\ndef minus(a, b):\n    return a - b\n' >"$project/src/util.py"
-export HOME="$home" XDG_CONFIG_HOME="$home/.config" XDG_DATA_HOME="$home/.local/share" XDG_STATE_HOME="$home/.local/state"
-export XDG_CACHE_HOME="$home/.cache" XDG_RUNTIME_DIR="$home/.run"
+export HOME="$home" XDG_CONFIG_HOME="$home/.config" XDG_DATA_HOME="$home/.local/share"
+export XDG_STATE_HOME="$home/.local/state" XDG_CACHE_HOME="$home/.cache" XDG_RUNTIME_DIR="$home/.run"
 export CODEWRIGHT_TRUST=all CODEWRIGHT_SANDBOX_OUTER=1 GIT_CONFIG_NOSYSTEM=1
-unset OPENCODE_CONFIG OPENCODE_CONFIG_CONTENT CODEWRIGHT_CONFIG CODEWRIGHT_CONFIG_CONTENT OPENCODE_SERVER_PASSWORD CODEWRIGHT_EDITOR
+unset OPENCODE_CONFIG OPENCODE_CONFIG_CONTENT CODEWRIGHT_CONFIG CODEWRIGHT_CONFIG_CONTENT
+unset OPENCODE_SERVER_PASSWORD CODEWRIGHT_EDITOR
 git -C "$project" init --quiet --initial-branch=main
 git -C "$project" -c user.name=Tester -c user.email=tester@localhost add --all
 git -C "$project" -c user.name=Tester -c user.email=tester@localhost commit --quiet --message=First

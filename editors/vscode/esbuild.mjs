@@ -7,8 +7,22 @@ const host = { ...common, platform: "node", target: "node20" }
 
 rmSync("out", { recursive: true, force: true })
 await Promise.all([
-  build({ ...host, entryPoints: ["src/extension.ts"], outfile: "out/extension.js", format: "cjs", external: ["vscode"], minify: true }),
-  build({ ...common, entryPoints: ["webview/main.ts"], outfile: "out/view.js", format: "iife", target: "es2022", minify: true }),
+  build({
+    ...host,
+    entryPoints: ["src/extension.ts"],
+    outfile: "out/extension.js",
+    format: "cjs",
+    external: ["vscode"],
+    minify: true,
+  }),
+  build({
+    ...common,
+    entryPoints: ["webview/main.ts"],
+    outfile: "out/view.js",
+    format: "iife",
+    target: "es2022",
+    minify: true,
+  }),
   build({ ...common, entryPoints: ["webview/style.css"], outfile: "out/view.css", minify: true }),
 ])
 if (process.argv.includes("--tests")) {

@@ -33,7 +33,8 @@ def release(repository, base, archives):
         target = re.match(r"\[agent_servers\.codewright\.targets\.([\w-]+)\]", section)
         if target is None:
             section = re.sub(r"^#.*\n", "", section, flags=re.MULTILINE)
-            section = re.sub(r'^repository = .*$', lambda _: f'repository = "{repository}"', section, flags=re.MULTILINE)
+            line = f'repository = "{repository}"'
+            section = re.sub(r'^repository = .*$', lambda _: line, section, flags=re.MULTILINE)
         else:
             path = archives.pop(target[1], None)
             if path is None:

@@ -37,7 +37,8 @@ export function pluginOfStack(stack: string | undefined): PluginName | undefined
   for (const line of stack.split("\n")) {
     let best: PluginName | undefined;
     for (const plugin of plugins) {
-      const inside = line.includes(plugin.home + sep) || line.includes(`${plugin.home}:`) || line.includes(`${plugin.home}?`);
+      const inside =
+        line.includes(plugin.home + sep) || line.includes(`${plugin.home}:`) || line.includes(`${plugin.home}?`);
       if (inside && (best === undefined || plugin.home.length > best.home.length)) best = plugin;
     }
     if (best !== undefined) return best;

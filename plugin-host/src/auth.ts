@@ -29,7 +29,13 @@ export class AuthHooks {
 
   constructor(private readonly settings: AuthSettings) {}
 
-  async prompt(params: { index: number; method: number; key: string; value?: string; inputs?: Inputs }): Promise<unknown> {
+  async prompt(params: {
+    index: number;
+    method: number;
+    key: string;
+    value?: string;
+    inputs?: Inputs;
+  }): Promise<unknown> {
     const { plugin, method } = this.#method(params);
     const prompt = method.prompts?.find((candidate) => candidate.key === params.key);
     if (prompt === undefined) throw new ProtocolError(ErrorCode.invalidParams, `there is no prompt ${params.key}`);
@@ -58,13 +64,21 @@ export class AuthHooks {
     if (method.type !== "oauth") return plain(plugin, result) ?? { type: "failed" };
     const { url, instructions, method: kind, callback } = result;
     if (typeof callback !== "function") throw new Error(`the sign-in of ${plugin.name} has no callback`);
-    const handle = this.#remember(plugin, (code) => (code === undefined ? callback.call(result) : callback.call(result, code)));
-    return { url: String(url ?? ""), instructions: String(instructions ?? ""), method: kind === "code" ? "code" : "auto", handle };
+    const handle = this.#remember(plugin, (code) =>
+      code === undefined ? callback.call(result) : callback.call(result, code),
+    );
+    return {
+      url: String(url ?? ""),
+      instructions: String(instructions ?? ""),
+      method: kind === "code" ? "code" : "auto",
+      handle,
+    };
   }
 
   async callback(params: { handle: string; code?: string }): Promise<unknown> {
     const signIn = this.#signIns.get(params.handle);
-    if (signIn === undefined) throw new ProtocolError(ErrorCode.invalidParams, "the sign-in has expired; start it again");
+    if (signIn === undefined)
+      throw new ProtocolError(ErrorCode.invalidParams, "the sign-in has expired; start it again");
     this.#forget(params.handle);
     const { plugin, callback } = signIn;
     const run = () => callback(params.code ?? undefined);
@@ -145,7 +159,10 @@ function pluginOrFail(index: number): Plugin {
   return plugin;
 }
 
-function isVisible(prompt: { when?: { key: string; op: string; value: string }; condition?: (inputs: Inputs) => boolean }, inputs: Inputs): boolean {
+function isVisible(
+  prompt: { when?: { key: string; op: string; value: string }; condition?: (inputs: Inputs) => boolean },
+  inputs: Inputs,
+): boolean {
   const { when, condition } = prompt;
   if (isRecord(when)) {
     const equal = inputs[when.key] === when.value;

@@ -174,7 +174,9 @@ function encode(message: Message): string {
   const line = `${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`;
   // A character takes at most three bytes in UTF-8, so short strings need no exact count.
   if (line.length * 3 > MAX_LINE_BYTES && Buffer.byteLength(line) > MAX_LINE_BYTES) {
-    throw new ProtocolError(ErrorCode.limit, `the message is larger than ${MAX_LINE_BYTES} bytes`, { kind: "too_large" });
+    throw new ProtocolError(ErrorCode.limit, `the message is larger than ${MAX_LINE_BYTES} bytes`, {
+      kind: "too_large",
+    });
   }
   return line;
 }

@@ -13,7 +13,8 @@ export function describePlugin(plugin: Plugin): Loaded {
     tools: [...plugin.tools].map(([name, definition]) => describeTool(plugin, name, definition)),
   };
   if (plugin.id !== undefined) loaded.id = plugin.id;
-  if (plugin.workspaces.size > 0) loaded.workspaces = [...plugin.workspaces].map(([type, about]) => ({ type, ...about }));
+  if (plugin.workspaces.size > 0)
+    loaded.workspaces = [...plugin.workspaces].map(([type, about]) => ({ type, ...about }));
   if (plugin.skipped !== undefined) loaded.skipped = plugin.skipped;
   const auth = authHook(plugin);
   if (auth !== undefined) loaded.auth = describeAuth(auth);
@@ -51,7 +52,10 @@ function describeAuth(auth: AuthHook): AuthDescription {
     provider: auth.provider,
     loader: typeof auth.loader === "function",
     methods: methods.map((method) => {
-      const described: AuthDescription["methods"][number] = { type: String(method.type), label: String(method.label ?? "") };
+      const described: AuthDescription["methods"][number] = {
+        type: String(method.type),
+        label: String(method.label ?? ""),
+      };
       if (typeof method.authorize === "function") described.authorizes = true;
       if (Array.isArray(method.prompts)) described.prompts = method.prompts.map(describePrompt);
       return described;
@@ -60,7 +64,11 @@ function describeAuth(auth: AuthHook): AuthDescription {
 }
 
 function describePrompt(prompt: AuthPrompt): PromptDescription {
-  const described: PromptDescription = { type: String(prompt.type), key: String(prompt.key), message: String(prompt.message ?? "") };
+  const described: PromptDescription = {
+    type: String(prompt.type),
+    key: String(prompt.key),
+    message: String(prompt.message ?? ""),
+  };
   if (typeof prompt.placeholder === "string") described.placeholder = prompt.placeholder;
   const options = toJson<Json>(prompt.options).value;
   if (options !== undefined) described.options = options;

@@ -1,6 +1,6 @@
 /**
- * The environment on bun. It contains variables for bun itself, and with bun 1.3 also what `bun run` adds: a part of the
- * path, and variables for scripts of packages. Neither plugins nor programs that they start shall see them.
+ * The environment on bun. It contains variables for bun itself, and with bun 1.3 also what `bun run` adds: a part of
+ * the path, and variables for scripts of packages. Neither plugins nor programs that they start shall see them.
  */
 
 interface BunSpawn {

@@ -96,9 +96,14 @@ function bunPosition(error: unknown): Position | undefined {
   return withNumbers(position["file"], position["line"], position["column"]);
 }
 
-/** Node: `Cannot find package 'x' imported from /file`, bun: `… from '/file'`. The line is where the file names the package. */
+/**
+ * Node: `Cannot find package 'x' imported from /file`, bun: `… from '/file'`. The line is where the file names the
+ * package.
+ */
 function importPosition(message: string): Position | undefined {
-  const match = /^(?:Error: )?Cannot find (?:package|module) '([^']+)' (?:imported )?from '?([^'\n]+)'?$/m.exec(stripColors(message));
+  const match = /^(?:Error: )?Cannot find (?:package|module) '([^']+)' (?:imported )?from '?([^'\n]+)'?$/m.exec(
+    stripColors(message),
+  );
   if (match === null) return undefined;
   const file = toPath(match[2] as string);
   const wanted = match[1] as string;
@@ -124,7 +129,9 @@ function messagePosition(message: string): Position | undefined {
 /** Node: the stack of a syntax error starts with `file:line`, the line and a caret under it. */
 function syntaxPosition(stack: string): Position | undefined {
   const match = /^((?:file:\/\/)?\/.+):(\d+)\n([^\n]*)\n( *)\^/.exec(stack);
-  return match === null ? undefined : withNumbers(match[1] as string, Number(match[2]), (match[4] as string).length + 1);
+  return match === null
+    ? undefined
+    : withNumbers(match[1] as string, Number(match[2]), (match[4] as string).length + 1);
 }
 
 /** The first frame outside the host and the runtime. */

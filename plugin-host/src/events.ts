@@ -33,7 +33,8 @@ export class EventQueues {
       queue.waiting.push(event);
       if (queue.waiting.length > MAX_QUEUED_EVENTS) {
         queue.waiting.shift();
-        if (queue.dropped++ === 0) log("warn", "events come faster than the plugin handles them; the oldest are dropped", queue.plugin.index);
+        if (queue.dropped++ === 0)
+          log("warn", "events come faster than the plugin handles them; the oldest are dropped", queue.plugin.index);
       }
       this.#run(queue);
     }

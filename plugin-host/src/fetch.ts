@@ -42,7 +42,8 @@ export class CustomFetches {
 
   async fetch(params: FetchParams): Promise<unknown> {
     const entry = this.#functions.get(String(params.handle));
-    if (entry === undefined) throw new ProtocolError(ErrorCode.invalidParams, `there is no fetch ${String(params.handle)}`);
+    if (entry === undefined)
+      throw new ProtocolError(ErrorCode.invalidParams, `there is no fetch ${String(params.handle)}`);
     const { plugin, run } = entry;
     const running: Running = { abort: new AbortController(), window: new OutgoingWindow() };
     this.#running.set(params.id, running);

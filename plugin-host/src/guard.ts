@@ -14,7 +14,8 @@ const originals = new Map(EXITS.map((name) => [name, (process as unknown as Exit
 /** Ends the host. `process.exit` is not available to plugins. */
 export function exitHost(code: number): never {
   // `exit` calls `reallyExit`.
-  for (const [name, value] of originals) Object.defineProperty(process, name, { configurable: true, writable: true, value });
+  for (const [name, value] of originals)
+    Object.defineProperty(process, name, { configurable: true, writable: true, value });
   return process.exit(code);
 }
 
@@ -28,7 +29,9 @@ export function installGuards(): void {
 /** `process.exit` in a plugin would end all plugins, so it throws instead. */
 function refuseExit(): void {
   const refuse = (code?: unknown): never => {
-    const error = new Error(`a plugin called process.exit(${code === undefined ? "" : String(code)}); the plugin host goes on`);
+    const error = new Error(
+      `a plugin called process.exit(${code === undefined ? "" : String(code)}); the plugin host goes on`,
+    );
     const plugin = currentPlugin() ?? pluginOfStack(error.stack);
     log("error", error.message, plugin?.index);
     throw error;
@@ -57,17 +60,23 @@ function hideSocket(): void {
     const { stdio } = options as { stdio?: unknown };
     if (stdio === "inherit") return { ...options, stdio: ["ignore", "inherit", "inherit"] };
     if (!Array.isArray(stdio)) return options;
-    return { ...options, stdio: stdio.map((item: unknown) => (isDescriptor0(item, stdio.indexOf(item)) ? "ignore" : item)) };
+    return {
+      ...options,
+      stdio: stdio.map((item: unknown) => (isDescriptor0(item, stdio.indexOf(item)) ? "ignore" : item)),
+    };
   };
   const isDescriptor0 = (item: unknown, position: number): boolean =>
     item === 0 || (item === "inherit" && position === 0) || (item === stdin && item !== undefined);
   const module = childProcess as unknown as Record<string, (...args: unknown[]) => unknown>;
   for (const name of ["spawn", "spawnSync", "execFileSync", "execSync", "fork"]) {
     const original = module[name] as (...args: unknown[]) => unknown;
-    const guarded = function (this: unknown, ...args: unknown[]): unknown {
-      if (name === "fork") args = withForkStdio(args);
+    const guarded = function (this: unknown, ...given: unknown[]): unknown {
+      let args = name === "fork" ? withForkStdio(given) : given;
       if (isBun && name.endsWith("Sync")) args = withEnvironment(args);
-      return original.apply(this, args.map((arg) => (Array.isArray(arg) ? arg : withoutSocket(arg))));
+      return original.apply(
+        this,
+        args.map((arg) => (Array.isArray(arg) ? arg : withoutSocket(arg))),
+      );
     };
     module[name] = Object.assign(guarded, original);
   }

@@ -34,7 +34,13 @@ export async function runHook(params: HookParams, id: number, settings: HookSett
   const isConfig = name === "config";
   const input = { current: params.input };
   const value = isConfig ? input : { current: output };
-  const state: HookState = { name, value, text: JSON.stringify(value.current) ?? "null", failures: [], known: new Set() };
+  const state: HookState = {
+    name,
+    value,
+    text: JSON.stringify(value.current) ?? "null",
+    failures: [],
+    known: new Set(),
+  };
   for (const plugin of allPlugins()) {
     if (skip.includes(plugin.index)) continue;
     const functions = hookFunctions(plugin, name);
@@ -72,7 +78,8 @@ function agentOrder(config: unknown): string[] | undefined {
   const first = config["default_agent"] ?? "build";
   const agents = [...new Set([...BUILT_IN, ...Object.keys(config["agent"])])].map((name) => ({ name }));
   const rank = ({ name }: { name: string }) => (name === first ? 0 : 1);
-  const compare = (a: { name: string }, b: { name: string }) => rank(a) - rank(b) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+  const compare = (a: { name: string }, b: { name: string }) =>
+    rank(a) - rank(b) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
   try {
     const chosen = [...agents].sort(compare).map(({ name }) => name);
     const usual = (sort.call([...agents], compare as never) as { name: string }[]).map(({ name }) => name);
@@ -110,7 +117,8 @@ function keepJson(plugin: Plugin, state: HookState): void {
   }
   if (text === undefined) return;
   if (text.length * 3 > MAX_VALUE_BYTES && Buffer.byteLength(text) > MAX_VALUE_BYTES) {
-    const message = `${state.name}: the value is larger than ${MAX_VALUE_BYTES} bytes; the changes of the plugin were dropped`;
+    const message =
+      `${state.name}: the value is larger than ${MAX_VALUE_BYTES} bytes; ` + "the changes of the plugin were dropped";
     state.failures.push({ index: plugin.index, message });
     state.value.current = JSON.parse(state.text) as unknown;
     return;

@@ -32,8 +32,15 @@ export function createInput(params: InitializeParams, connection: Connection): (
         if (plugin.workspaces.size >= MAX_WORKSPACE_ADAPTERS) return;
         const { name, description } = isRecord(adapter) ? adapter : {};
         const text = (value: unknown) => (typeof value === "string" ? value.slice(0, MAX_WORKSPACE_CHARS) : "");
-        plugin.workspaces.set(String(type).slice(0, MAX_WORKSPACE_CHARS), { name: text(name), description: text(description) });
-        log("info", `the workspace adapter ${String(type)} is listed, but this program creates no workspaces`, plugin.index);
+        plugin.workspaces.set(String(type).slice(0, MAX_WORKSPACE_CHARS), {
+          name: text(name),
+          description: text(description),
+        });
+        log(
+          "info",
+          `the workspace adapter ${String(type)} is listed, but this program creates no workspaces`,
+          plugin.index,
+        );
       },
     },
   });

@@ -52,7 +52,14 @@ export async function loadPlugin(entry: PluginEntry, settings: LoadSettings): Pr
 }
 
 export async function loadToolFile(entry: ToolFileEntry, settings: LoadSettings): Promise<Loaded> {
-  const plugin: Plugin = { index: entry.index, name: entry.name, home: entry.file, hooks: [], tools: new Map(), workspaces: new Map() };
+  const plugin: Plugin = {
+    index: entry.index,
+    name: entry.name,
+    home: entry.file,
+    hooks: [],
+    tools: new Map(),
+    workspaces: new Map(),
+  };
   return load(plugin, settings.deadline, async () => {
     const module = await importFile(entry.file);
     for (const [key, value] of Object.entries(module)) {
@@ -70,7 +77,9 @@ async function load(plugin: Plugin, deadline: number, steps: () => Promise<void>
   addPlugin(plugin);
   try {
     await runAs(plugin, () =>
-      withDeadline(`loading ${plugin.name}`, deadline, steps, (error) => logError("loading failed after its deadline", error, plugin.index)),
+      withDeadline(`loading ${plugin.name}`, deadline, steps, (error) =>
+        logError("loading failed after its deadline", error, plugin.index),
+      ),
     );
     return describePlugin(plugin);
   } catch (error) {
@@ -134,30 +143,45 @@ function withPlace(error: unknown, entry: string): unknown {
 function needsHooks(file: string): boolean {
   if (![".js", ".mjs", ".cjs"].includes(extname(file))) return true;
   try {
-    if (extname(file) === ".js" && packageType(file) === "commonjs" && isModule(readFileSync(file, "utf8"))) return true;
-    return /["'](?:bun(?::[\w/-]+)?|@opencode-ai\/(?:plugin|sdk)[\w/]*|zod(?:\/v4)?)["']/.test(readFileSync(file, "utf8"));
+    if (extname(file) === ".js" && packageType(file) === "commonjs" && isModule(readFileSync(file, "utf8")))
+      return true;
+    return /["'](?:bun(?::[\w/-]+)?|@opencode-ai\/(?:plugin|sdk)[\w/]*|zod(?:\/v4)?)["']/.test(
+      readFileSync(file, "utf8"),
+    );
   } catch {
     return false;
   }
 }
 
+/** The codes of errors with which Node refuses what another runtime or bundling would load. */
+const LOADER_ERRORS = new Set([
+  "ERR_IMPORT_ATTRIBUTE_MISSING",
+  "ERR_MODULE_NOT_FOUND",
+  "ERR_PACKAGE_PATH_NOT_EXPORTED",
+  "ERR_UNKNOWN_FILE_EXTENSION",
+  "ERR_UNSUPPORTED_DIR_IMPORT",
+  "ERR_UNSUPPORTED_ESM_URL_SCHEME",
+  "ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING",
+]);
+
 function isLoaderError(error: unknown): boolean {
   const code = (error as { code?: unknown } | undefined)?.code;
-  return (
-    typeof code === "string" &&
-    /^ERR_(MODULE_NOT_FOUND|UNSUPPORTED_DIR_IMPORT|UNKNOWN_FILE_EXTENSION|UNSUPPORTED_ESM_URL_SCHEME|UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING|IMPORT_ATTRIBUTE_MISSING|PACKAGE_PATH_NOT_EXPORTED)$/.test(
-      code,
-    )
-  );
+  return typeof code === "string" && LOADER_ERRORS.has(code);
 }
 
 /** Finds the plugins of a module and runs them. */
-async function start(plugin: Plugin, module: Record<string, unknown>, entry: PluginEntry, settings: LoadSettings): Promise<void> {
+async function start(
+  plugin: Plugin,
+  module: Record<string, unknown>,
+  entry: PluginEntry,
+  settings: LoadSettings,
+): Promise<void> {
   const main = unwrapDefault(module["default"]);
   const options = entry.options;
   if (isRecord(main)) {
     if (typeof main["id"] === "string") plugin.id = main["id"];
-    if (typeof main["server"] === "function") return run(plugin, main["server"].bind(main) as PluginFunction, options, settings);
+    if (typeof main["server"] === "function")
+      return run(plugin, main["server"].bind(main) as PluginFunction, options, settings);
     if (typeof main["setup"] === "function") {
       // Few plugins have this form.
       const { setupV2Plugin } = require("./v2/setup.js") as typeof import("./v2/setup.js");

@@ -45,7 +45,9 @@ function loadZod(): Exports {
 
 function sdk(create: (config: ClientConfig) => unknown): Exports {
   const unsupported = () => {
-    throw new Error("a plugin runs inside a server; use `client` of the plugin's input instead of starting another one");
+    throw new Error(
+      "a plugin runs inside a server; use `client` of the plugin's input instead of starting another one",
+    );
   };
   return {
     createOpencodeClient: (config: ClientConfig = {}) => create({ baseUrl: "http://localhost:4096", ...config }),

@@ -39,9 +39,14 @@ export class ToolRunner {
     }
   }
 
-  async #run(plugin: Plugin, definition: ToolDefinition, params: ToolExecuteParams, abort: AbortController): Promise<unknown> {
-    // Plugins receive what the model wrote, as in OpenCode: some accept more than their schema describes. The schema is only
-    // for the model.
+  async #run(
+    plugin: Plugin,
+    definition: ToolDefinition,
+    params: ToolExecuteParams,
+    abort: AbortController,
+  ): Promise<unknown> {
+    // Plugins receive what the model wrote, as in OpenCode: some accept more than their schema describes. The schema is
+    // only for the model.
     const args = params.args ?? {};
     const context = this.#context(params, abort.signal);
     const late = (error: unknown) => logError(`${params.tool} failed after its deadline`, error, plugin.index);

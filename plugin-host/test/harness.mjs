@@ -22,7 +22,7 @@ export function runtimes() {
   for (const [name, args] of Object.entries(others)) {
     const named = process.env[`CODEWRIGHT_TEST_${name.toUpperCase()}`];
     const path = (process.env.PATH ?? "").split(":").map((directory) => join(directory, name));
-    const program = [named, ...path].find((file) => file !== undefined && file.startsWith("/") && existsSync(file));
+    const program = [named, ...path].find((file) => file?.startsWith("/") && existsSync(file));
     if (program !== undefined) found.push({ name, command: [program, ...args] });
   }
   const only = process.env.CODEWRIGHT_TEST_ONLY;
@@ -110,7 +110,11 @@ export class Host {
       if (handler === undefined) throw Object.assign(new Error("unknown method"), { code: -32601 });
       this.send({ jsonrpc: "2.0", id: message.id, result: await handler(message.params) });
     } catch (error) {
-      this.send({ jsonrpc: "2.0", id: message.id, error: { code: error.code ?? -32000, message: error.message, data: error.data } });
+      this.send({
+        jsonrpc: "2.0",
+        id: message.id,
+        error: { code: error.code ?? -32000, message: error.message, data: error.data },
+      });
     }
   }
 
@@ -133,7 +137,8 @@ export class Host {
   async until(condition, what = "the condition", milliseconds = 10_000) {
     const end = Date.now() + milliseconds;
     while (!condition()) {
-      if (Date.now() > end) throw new Error(`${what} did not come; log: ${JSON.stringify(this.log.slice(-5))} ${this.stderr}`);
+      if (Date.now() > end)
+        throw new Error(`${what} did not come; log: ${JSON.stringify(this.log.slice(-5))} ${this.stderr}`);
       await new Promise((resolve) => {
         const timer = setTimeout(resolve, 50);
         this.#watchers.push(() => {
@@ -161,7 +166,9 @@ export class Host {
         index,
         scope: "project",
         root: FIXTURES,
-        ...(typeof plugin === "string" ? { spec: plugin, entry: plugin.startsWith("/") ? plugin : join(FIXTURES, plugin) } : plugin),
+        ...(typeof plugin === "string"
+          ? { spec: plugin, entry: plugin.startsWith("/") ? plugin : join(FIXTURES, plugin) }
+          : plugin),
       })),
     });
   }

@@ -4,16 +4,31 @@ import test from "node:test";
 import { runtimes, withHost } from "./harness.mjs";
 
 /** Hook, input, output, and the output afterwards. The shapes are those of the recorded calls. */
-const MODEL = { id: "mock-1", providerID: "mock", api: { id: "mock-1", npm: "x", url: "u" }, limit: { context: 1, output: 1 } };
+const MODEL = {
+  id: "mock-1",
+  providerID: "mock",
+  api: { id: "mock-1", npm: "x", url: "u" },
+  limit: { context: 1, output: 1 },
+};
 const PROVIDER = { source: "config", info: { id: "mock" }, options: {} };
-const MESSAGE = { id: "msg_1", sessionID: "ses_1", role: "user", time: { created: 1 }, agent: "build", model: { providerID: "mock", modelID: "mock-1" } };
+const MESSAGE = {
+  id: "msg_1",
+  sessionID: "ses_1",
+  role: "user",
+  time: { created: 1 },
+  agent: "build",
+  model: { providerID: "mock", modelID: "mock-1" },
+};
 const CHAT = { sessionID: "ses_1", agent: "build", model: MODEL, provider: PROVIDER, message: MESSAGE };
 const HOOKS = [
   [
     "chat.message",
     { sessionID: "ses_1", agent: "build", messageID: "msg_1" },
     { message: MESSAGE, parts: [] },
-    { message: { ...MESSAGE, agent: "build seen" }, parts: [{ id: "prt_1", sessionID: "ses_1", messageID: "msg_1", type: "text", text: "added" }] },
+    {
+      message: { ...MESSAGE, agent: "build seen" },
+      parts: [{ id: "prt_1", sessionID: "ses_1", messageID: "msg_1", type: "text", text: "added" }],
+    },
   ],
   [
     "chat.params",
@@ -29,7 +44,12 @@ const HOOKS = [
     { parts: [{ type: "text", text: "Say" }] },
     { parts: [{ type: "text", text: "Say world" }] },
   ],
-  ["tool.execute.before", { tool: "bash", sessionID: "ses_1", callID: "call_1" }, { args: { command: "ls" } }, { args: { command: "ls # call_1" } }],
+  [
+    "tool.execute.before",
+    { tool: "bash", sessionID: "ses_1", callID: "call_1" },
+    { args: { command: "ls" } },
+    { args: { command: "ls # call_1" } },
+  ],
   ["shell.env", { cwd: "/tmp", sessionID: "ses_1", callID: "call_1" }, { env: {} }, { env: { CWD: "/tmp" } }],
   [
     "tool.execute.after",
@@ -37,12 +57,37 @@ const HOOKS = [
     { title: "List", output: "x", metadata: { exit: 0 } },
     { title: "bash: List", output: "x", metadata: { exit: 0, extra: "ls" } },
   ],
-  ["experimental.chat.messages.transform", {}, { messages: [{ info: MESSAGE, parts: [] }, { info: MESSAGE, parts: [] }] }, { messages: [{ info: MESSAGE, parts: [] }] }],
-  ["experimental.chat.system.transform", { sessionID: "ses_1", model: MODEL }, { system: ["a"] }, { system: ["a", "for mock-1"] }],
+  [
+    "experimental.chat.messages.transform",
+    {},
+    {
+      messages: [
+        { info: MESSAGE, parts: [] },
+        { info: MESSAGE, parts: [] },
+      ],
+    },
+    { messages: [{ info: MESSAGE, parts: [] }] },
+  ],
+  [
+    "experimental.chat.system.transform",
+    { sessionID: "ses_1", model: MODEL },
+    { system: ["a"] },
+    { system: ["a", "for mock-1"] },
+  ],
   ["experimental.provider.small_model", { provider: { models: { "mock-1": MODEL } } }, {}, { model: MODEL }],
-  ["experimental.session.compacting", { sessionID: "ses_1" }, { context: [] }, { context: ["remember this"], prompt: "Summarize" }],
+  [
+    "experimental.session.compacting",
+    { sessionID: "ses_1" },
+    { context: [] },
+    { context: ["remember this"], prompt: "Summarize" },
+  ],
   ["experimental.compaction.autocontinue", { ...CHAT, overflow: false }, { enabled: true }, { enabled: false }],
-  ["experimental.text.complete", { sessionID: "ses_1", messageID: "msg_1", partID: "prt_1" }, { text: "hello" }, { text: "HELLO" }],
+  [
+    "experimental.text.complete",
+    { sessionID: "ses_1", messageID: "msg_1", partID: "prt_1" },
+    { text: "hello" },
+    { text: "HELLO" },
+  ],
   [
     "tool.definition",
     { toolID: "bash" },
@@ -63,15 +108,27 @@ for (const runtime of runtimes()) {
     if (config.username !== "shim") return;
     const { sort } = Array.prototype;
     Array.prototype.sort = function (compare) {
-      return sort.call(this, this.some((agent) => agent?.name === "z") ? (a, b) => (a.name === "z" ? -1 : b.name === "z" ? 1 : compare(a, b)) : compare);
+      const zFirst = (a, b) => (a.name === "z" ? -1 : b.name === "z" ? 1 : compare(a, b));
+      return sort.call(this, this.some((agent) => agent?.name === "z") ? zFirst : compare);
     };
   },
 });`,
       );
       await host.initialize([file]);
-      const config = async (username) => (await host.request("hook", { name: "config", input: { username }, output: {} })).agents;
+      const config = async (username) =>
+        (await host.request("hook", { name: "config", input: { username }, output: {} })).agents;
       assert.equal(await config("usual"), undefined);
-      assert.deepEqual(await config("shim"), ["z", "build", "a", "compaction", "explore", "general", "plan", "summary", "title"]);
+      assert.deepEqual(await config("shim"), [
+        "z",
+        "build",
+        "a",
+        "compaction",
+        "explore",
+        "general",
+        "plan",
+        "summary",
+        "title",
+      ]);
     }),
   );
 
@@ -87,7 +144,9 @@ for (const runtime of runtimes()) {
           export const P = async ({ $ }) => ({
             "shell.env": async (input, output) => {
               process.env.ADDED = "yes";
-              const own = ["BUN_GC_TIMER_DISABLE", "Malloc", "npm_command", "npm_execpath", "npm_config_local_prefix", "NODE"];
+              const own = [
+                "BUN_GC_TIMER_DISABLE", "Malloc", "npm_command", "npm_execpath", "npm_config_local_prefix", "NODE",
+              ];
               const show = "pwd; echo $ADDED $USERS; env | grep -c -E '^(" + own.join("|") + ")=' || true";
               const started = Bun.spawn(["sh", "-c", show], { stdout: "pipe" });
               output.env = {
@@ -105,14 +164,28 @@ for (const runtime of runtimes()) {
           });`,
         );
         await host.initialize([plugin]);
-        const { output } = await host.request("hook", { name: "shell.env", input: {}, output: { env: {} }, plugins: [0] });
+        const { output } = await host.request("hook", {
+          name: "shell.env",
+          input: {},
+          output: { env: {} },
+          plugins: [0],
+        });
         const { PATH, own, cwd, ...printed } = output.env;
         assert.equal(PATH, process.env.PATH);
         assert.equal(own, "");
         assert.equal(cwd, host.directory);
-        for (const [name, text] of Object.entries(printed)) assert.equal(text, `${host.directory}\nyes kept\n0\n`, name);
+        for (const [name, text] of Object.entries(printed))
+          assert.equal(text, `${host.directory}\nyes kept\n0\n`, name);
       },
-      { env: { USERS: "kept", npm_command: undefined, npm_execpath: undefined, npm_config_local_prefix: undefined, NODE: undefined } },
+      {
+        env: {
+          USERS: "kept",
+          npm_command: undefined,
+          npm_execpath: undefined,
+          npm_config_local_prefix: undefined,
+          NODE: undefined,
+        },
+      },
     ),
   );
 
@@ -131,7 +204,12 @@ for (const runtime of runtimes()) {
         } });`,
       );
       await host.initialize([plugin]);
-      const { output } = await host.request("hook", { name: "shell.env", input: {}, output: { env: {} }, plugins: [0] });
+      const { output } = await host.request("hook", {
+        name: "shell.env",
+        input: {},
+        output: { env: {} },
+        plugins: [0],
+      });
       assert.deepEqual(output.env, { "127.0.0.1": "trueanswer", localhost: "trueanswer" });
     }),
   );
@@ -145,7 +223,9 @@ for (const runtime of runtimes()) {
       );
       await host.initialize([plugin]);
       host.socket.pause();
-      const calls = [1, 2, 3].map(() => host.request("hook", { name: "shell.env", input: {}, output: { env: {} }, plugins: [0] }));
+      const calls = [1, 2, 3].map(() =>
+        host.request("hook", { name: "shell.env", input: {}, output: { env: {} }, plugins: [0] }),
+      );
       await new Promise((resolve) => setTimeout(resolve, 300));
       host.socket.resume();
       for (const { output } of await Promise.all(calls)) assert.equal(output.env.LARGE.length, 1_000_000);
@@ -162,33 +242,65 @@ for (const runtime of runtimes()) {
         });
         return { status: 200, headers: [["content-type", "application/json"]] };
       });
-      const { plugins, runtime: reported } = await host.initialize([{ spec: "every-hook", entry: fixture("every-hook.ts"), options: { greeting: "hi" } }]);
+      const { plugins, runtime: reported } = await host.initialize([
+        { spec: "every-hook", entry: fixture("every-hook.ts"), options: { greeting: "hi" } },
+      ]);
       assert.equal(reported.name, runtime.name.replace(/\d+$/, ""));
       assert.deepEqual(plugins[0].error, undefined);
-      assert.deepEqual([...plugins[0].hooks].sort(), ["config", "dispose", "event", ...HOOKS.map(([name]) => name)].sort());
+      assert.deepEqual(
+        [...plugins[0].hooks].sort(),
+        ["config", "dispose", "event", ...HOOKS.map(([name]) => name)].sort(),
+      );
       for (const [name, input, output, expected] of HOOKS) {
         const result = await host.request("hook", { name, input, output });
         assert.deepEqual(result, { output: expected, failures: [] }, name);
       }
       const config = await host.request("hook", { name: "config", input: { model: "a/b" }, output: {} });
-      assert.deepEqual(config.input, { model: "a/b", username: "global hi", command: { hello: { template: "Say hello" } } });
+      assert.deepEqual(config.input, {
+        model: "a/b",
+        username: "global hi",
+        command: { hello: { template: "Say hello" } },
+      });
       const at = host.notifications.filter((message) => message.method === "at");
       assert.equal(at.length, HOOKS.length + 1);
       const log = host.requests.find((request) => request.method === "http").params;
       assert.equal(log.method, "POST");
       assert.equal(log.path, "/log");
-      assert.deepEqual(JSON.parse(Buffer.from(log.body, "base64")), { service: "fixture", level: "info", message: "bash" });
+      assert.deepEqual(JSON.parse(Buffer.from(log.body, "base64")), {
+        service: "fixture",
+        level: "info",
+        message: "bash",
+      });
       const headers = Object.fromEntries(log.headers);
       assert.equal(headers["x-opencode-directory"], encodeURIComponent(host.directory));
       assert.equal(headers["content-type"], "application/json");
 
-      for (const type of ["session.idle", "message.updated"]) host.notify("event", { event: { id: "evt_1", type, properties: {} } });
-      const call = { index: 0, tool: "describe", args: {}, call: "c", context: { sessionID: "s", messageID: "m", callID: "c", agent: "build" } };
+      for (const type of ["session.idle", "message.updated"])
+        host.notify("event", { event: { id: "evt_1", type, properties: {} } });
+      const call = {
+        index: 0,
+        tool: "describe",
+        args: {},
+        call: "c",
+        context: { sessionID: "s", messageID: "m", callID: "c", agent: "build" },
+      };
       const described = JSON.parse((await host.request("tool.execute", call)).output);
       assert.deepEqual(described.seen, ["session.idle", "message.updated"]);
       assert.equal(described.text, host.directory);
       assert.equal(described.url, "http://localhost:4096/");
-      const keys = ["abort", "agent", "ask", "callID", "directory", "extra", "messageID", "messages", "metadata", "sessionID", "worktree"];
+      const keys = [
+        "abort",
+        "agent",
+        "ask",
+        "callID",
+        "directory",
+        "extra",
+        "messageID",
+        "messages",
+        "metadata",
+        "sessionID",
+        "worktree",
+      ];
       assert.deepEqual(described.keys, keys);
 
       assert.deepEqual(await host.request("dispose"), {});
@@ -200,24 +312,46 @@ for (const runtime of runtimes()) {
   test(
     `${runtime.name}: several plugins change one output in order, and failures are reported`,
     withHost(runtime, async (host) => {
-      const plugin = (name, body) => host.file(`${name}.js`, `export const P = async () => ({ "shell.env": async (input, output) => { ${body} } });\n`);
+      const plugin = (name, body) =>
+        host.file(
+          `${name}.js`,
+          `export const P = async () => ({ "shell.env": async (input, output) => { ${body} } });\n`,
+        );
       const { plugins } = await host.initialize([
         plugin("one", `output.env.ORDER = "1";`),
         plugin("two", `output.env.ORDER += "2";\nthrow new Error("broken");`),
         plugin("three", `output.env.ORDER += "3"; await new Promise(() => {});`),
-        plugin("four", `output.env.ORDER += "4"; output.env.fn = () => {}; output.env.big = 10n; output.env.self = output;`),
+        plugin(
+          "four",
+          `output.env.ORDER += "4"; output.env.fn = () => {}; output.env.big = 10n; output.env.self = output;`,
+        ),
         plugin("five", `output.env.ORDER += "5";`),
       ]);
-      assert.deepEqual(plugins.map((loaded) => loaded.error), [undefined, undefined, undefined, undefined, undefined]);
+      assert.deepEqual(
+        plugins.map((loaded) => loaded.error),
+        [undefined, undefined, undefined, undefined, undefined],
+      );
       const { output, failures } = await host.request("hook", { name: "shell.env", input: {}, output: { env: {} } });
       assert.deepEqual(output, { env: { ORDER: "12345" } });
       assert.equal(failures.length, 3);
-      assert.deepEqual(failures[0], { index: 1, message: "broken", thrown: true, file: `${host.directory}/two.js`, line: 2 });
+      assert.deepEqual(failures[0], {
+        index: 1,
+        message: "broken",
+        thrown: true,
+        file: `${host.directory}/two.js`,
+        line: 2,
+      });
       assert.equal(failures[1].index, 2);
       assert.equal(failures[1].timeout, true);
       assert.equal(failures[2].index, 3);
-      for (const part of ["env.fn is a function", "env.big is a BigInt", "env.self is part of a cycle"]) assert.ok(failures[2].message.includes(part), part);
-      const skipped = await host.request("hook", { name: "shell.env", input: {}, output: { env: {} }, skip: [1, 2, 3] });
+      for (const part of ["env.fn is a function", "env.big is a BigInt", "env.self is part of a cycle"])
+        assert.ok(failures[2].message.includes(part), part);
+      const skipped = await host.request("hook", {
+        name: "shell.env",
+        input: {},
+        output: { env: {} },
+        skip: [1, 2, 3],
+      });
       assert.deepEqual(skipped, { output: { env: { ORDER: "15" } }, failures: [] });
     }),
   );
@@ -225,10 +359,21 @@ for (const runtime of runtimes()) {
   test(
     `${runtime.name}: a value that is too large fails its plugin and keeps the changes of the others`,
     withHost(runtime, async (host) => {
-      const small = host.file("small.js", `export const P = async () => ({ "experimental.text.complete": async (i, o) => { o.text += "!"; } });`);
-      const huge = host.file("huge.js", `export const P = async () => ({ "experimental.text.complete": async (i, o) => { o.text = "x".repeat(20 * 1024 * 1024); } });`);
+      const small = host.file(
+        "small.js",
+        `export const P = async () => ({ "experimental.text.complete": async (i, o) => { o.text += "!"; } });`,
+      );
+      const huge = host.file(
+        "huge.js",
+        `const text = "x".repeat(20 * 1024 * 1024);
+export const P = async () => ({ "experimental.text.complete": async (i, o) => { o.text = text; } });`,
+      );
       await host.initialize([small, huge, small.replace("small", "./small")]);
-      const { output, failures } = await host.request("hook", { name: "experimental.text.complete", input: {}, output: { text: "a" } });
+      const { output, failures } = await host.request("hook", {
+        name: "experimental.text.complete",
+        input: {},
+        output: { text: "a" },
+      });
       assert.deepEqual(output, { text: "a!!" });
       assert.equal(failures.length, 1);
       assert.equal(failures[0].index, 1);
@@ -243,7 +388,10 @@ for (const runtime of runtimes()) {
       await assert.rejects(host.request("nonsense"), { code: -32601 });
       await assert.rejects(host.request("hook", { name: "x", output: "x".repeat(17 * 1024 * 1024) }), { code: -32001 });
       await assert.rejects(host.initialize([]), { code: -32600 });
-      assert.deepEqual(await host.request("hook", { name: "x", input: {}, output: { a: 1 } }), { output: { a: 1 }, failures: [] });
+      assert.deepEqual(await host.request("hook", { name: "x", input: {}, output: { a: 1 } }), {
+        output: { a: 1 },
+        failures: [],
+      });
     }),
   );
 }

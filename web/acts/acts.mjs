@@ -2,6 +2,7 @@
 import { launch, openPage, Stage, SHOW } from "./stage.mjs";
 import { script } from "./script.mjs";
 import { groups } from "./groups.mjs";
+import { seed } from "./seed.mjs";
 
 /** What acts get: the stage, the server, the browser, the open page, and the words of a user. */
 class Cx {
@@ -20,9 +21,14 @@ class Cx {
   async credentials() {
     if (!this.server.password) return {};
     if (!this.server.signedIn) {
-      const page = await openPage(this.browser, this.server.url, { signIn: { username: "opencode", password: this.server.password } });
+      const page = await openPage(this.browser, this.server.url, {
+        signIn: { username: "opencode", password: this.server.password },
+      });
       const { cookies, origins } = await page.context().storageState();
-      const keys = origins.map((one) => ({ ...one, localStorage: one.localStorage.filter(({ name }) => name === "codewright.key") }));
+      const keys = origins.map((one) => ({
+        ...one,
+        localStorage: one.localStorage.filter(({ name }) => name === "codewright.key"),
+      }));
       this.server.signedIn = { cookies, origins: keys };
       await page.context().close();
     }
@@ -38,7 +44,10 @@ class Cx {
   }
 
   async press(name, page = this.page) {
-    await page.getByRole("button", { name, exact: typeof name === "string" }).first().click({ timeout: SHOW });
+    await page
+      .getByRole("button", { name, exact: typeof name === "string" })
+      .first()
+      .click({ timeout: SHOW });
   }
 
   async say(text, page = this.page) {
@@ -58,12 +67,16 @@ class Cx {
   }
 
   async home(page = this.page) {
-    await page.evaluate(() => { location.hash = "#/"; });
+    await page.evaluate(() => {
+      location.hash = "#/";
+    });
     await page.locator(".home h1").waitFor();
   }
 
   async fresh(page = this.page) {
-    await page.evaluate(() => { location.hash = "#/new"; });
+    await page.evaluate(() => {
+      location.hash = "#/new";
+    });
     await page.locator(".new-session #prompt").waitFor();
   }
 
@@ -83,30 +96,6 @@ class Cx {
   async closePages() {
     for (const page of this.extra.splice(0)) await page.context().close();
   }
-}
-
-export function equal(what, found, wanted) {
-  if (JSON.stringify(found) !== JSON.stringify(wanted)) throw new Error(`${what}: ${JSON.stringify(found)} instead of ${JSON.stringify(wanted)}`);
-}
-
-export function ok(what, value) {
-  if (!value) throw new Error(what);
-}
-
-/** Writes the project of the acts. */
-export function seed(stage) {
-  stage.write("src/sum.ts", "export function sum(values: number[]): number {\n  let total = 1;\n  for (const value of values) total += value;\n  return total;\n}\n");
-  stage.write("src/util.py", "def add(a, b):\n    return a + b\n");
-  stage.write("docs/read.md", "# Read\n\nSome *text*.\n");
-  stage.write("docs/pixel.png", Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==", "base64"));
-  stage.write("evil<img src=x onerror=alert(1)>.txt", "evil\n");
-  stage.write("binary.bin", Buffer.from([0, 1, 2, 3, 255, 0, 7]));
-  stage.write(".gitignore", "*.log\n");
-  stage.write("notes.log", "ignored\n");
-  stage.write(".opencode/command/greet.md", "---\ndescription: Greets somebody\n---\ngreet all=[$ARGUMENTS] two=[$2]\n");
-  stage.git("init", "-q", "-b", "main");
-  stage.git("add", "-A");
-  stage.git("commit", "-qm", "first");
 }
 
 /** Runs all acts in a browser, and returns how many failed. */
@@ -136,7 +125,15 @@ export async function acts(settings, name) {
         }
         results.push(problem);
         console.log(problem ? `FAIL  ${title}: ${act.name}: ${problem}` : `ok    ${title}: ${act.name}`);
-        if (problem && settings.only && cx.page) console.log((await cx.page.locator("body").innerText().catch(() => "")).slice(0, 3_000));
+        if (problem && settings.only && cx.page)
+          console.log(
+            (
+              await cx.page
+                .locator("body")
+                .innerText()
+                .catch(() => "")
+            ).slice(0, 3_000),
+          );
       }
       await cx.closePages();
     }
@@ -145,6 +142,9 @@ export async function acts(settings, name) {
     await stage.end();
   }
   const failed = results.filter(Boolean).length;
-  console.log(`${results.length - failed} of ${results.length} acts as expected in ${name} (${Math.round((Date.now() - started) / 1000)} s)`);
+  console.log(
+    `${results.length - failed} of ${results.length} acts as expected in ${name} ` +
+      `(${Math.round((Date.now() - started) / 1000)} s)`,
+  );
   return failed;
 }

@@ -15,6 +15,18 @@ import { table as tools } from "./group/tools.mjs";
 import { table as trust } from "./group/trust.mjs";
 
 export const groups = [
-  ["start", start], ["tools", tools], ["requests", requests], ["prompt", prompt], ["sessions", sessions], ["panel", panel], ["search", search], ["review", review], ["settings", settings],
-  ["hostile", hostile], ["several", several], ["sign-in", signIn], ["phone", phone], ["trust", trust],
+  ["start", start],
+  ["tools", tools],
+  ["requests", requests],
+  ["prompt", prompt],
+  ["sessions", sessions],
+  ["panel", panel],
+  ["search", search],
+  ["review", review],
+  ["settings", settings],
+  ["hostile", hostile],
+  ["several", several],
+  ["sign-in", signIn],
+  ["phone", phone],
+  ["trust", trust],
 ];

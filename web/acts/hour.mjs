@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { writeFileSync } from "node:fs";
 import { enter, launch, openPage, options, SHOW, Stage } from "./stage.mjs";
 import { script } from "./script.mjs";
-import { seed } from "./acts.mjs";
+import { seed } from "./seed.mjs";
 import { fits, tooSmall } from "./group/phone.mjs";
 
 const KEY = "sk-right-key-1234567890";
@@ -14,19 +14,31 @@ const PASSWORD = "correct horse";
 async function gate(target) {
   const server = createServer((incoming, answer) => {
     if (incoming.headers.authorization !== `Bearer ${KEY}`) {
-      answer.writeHead(401, { "Content-Type": "application/json" }).end('{"error":{"message":"Incorrect API key provided"}}');
+      answer
+        .writeHead(401, { "Content-Type": "application/json" })
+        .end('{"error":{"message":"Incorrect API key provided"}}');
       return;
     }
-    const passed = request(target + incoming.url, { method: incoming.method, headers: { ...incoming.headers, host: new URL(target).host } }, (reply) => {
-      answer.writeHead(reply.statusCode, reply.headers);
-      reply.pipe(answer);
-    });
+    const passed = request(
+      target + incoming.url,
+      { method: incoming.method, headers: { ...incoming.headers, host: new URL(target).host } },
+      (reply) => {
+        answer.writeHead(reply.statusCode, reply.headers);
+        reply.pipe(answer);
+      },
+    );
     passed.on("error", () => answer.destroy());
     answer.on("close", () => passed.destroy());
     incoming.pipe(passed);
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { url: `http://127.0.0.1:${server.address().port}`, close: () => (server.closeAllConnections(), server.close()) };
+  return {
+    url: `http://127.0.0.1:${server.address().port}`,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
 }
 
 async function step(name, play) {
@@ -48,20 +60,31 @@ seed(stage);
 await stage.model(script(stage.directory));
 const model = JSON.parse(stage.config()).provider.mock.options.baseURL.replace(/\/v1$/, "");
 const provider = await gate(model);
-const names = { "coder-2": { name: "Coder 2", release_date: "2026-05-01" }, "coder-1": { name: "Coder 1", release_date: "2025-05-01" } };
-const config = { permission: { bash: "ask" }, provider: { mine: { npm: "@ai-sdk/openai-compatible", name: "Mine", options: { baseURL: `${provider.url}/v1` }, models: names } } };
+const names = {
+  "coder-2": { name: "Coder 2", release_date: "2026-05-01" },
+  "coder-1": { name: "Coder 1", release_date: "2025-05-01" },
+};
+const config = {
+  permission: { bash: "ask" },
+  provider: {
+    mine: { npm: "@ai-sdk/openai-compatible", name: "Mine", options: { baseURL: `${provider.url}/v1` }, models: names },
+  },
+};
 writeFileSync(join(stage.root, "home/.config/opencode/opencode.json"), JSON.stringify(config));
 const quiet = { CODEWRIGHT_DISABLE_LOCAL_SERVERS: "1", OPENCODE_DISABLE_MODELS_FETCH: "1" };
 const server = await stage.serve({ env: quiet });
 const browser = await launch(settings);
 const page = await openPage(browser, server.url);
-const shows = (text, on = page) => on.getByText(text, { exact: false }).last().waitFor({ state: "visible", timeout: SHOW });
+const shows = (text, on = page) =>
+  on.getByText(text, { exact: false }).last().waitFor({ state: "visible", timeout: SHOW });
 const say = async (text, on = page) => {
   await on.locator("#prompt").fill(text);
   await on.locator("#prompt").press("Enter");
 };
 const fresh = async (on = page) => {
-  await on.evaluate(() => { location.hash = "#/new"; });
+  await on.evaluate(() => {
+    location.hash = "#/new";
+  });
   await on.locator(".new-session #prompt").waitFor();
 };
 
@@ -83,16 +106,25 @@ try {
     await page.getByRole("button", { name: "Save" }).click();
   };
   await step("in the browser, a wrong key is reported when it is entered", async () => {
-    await page.evaluate(() => { location.hash = "#/settings/providers"; });
+    await page.evaluate(() => {
+      location.hash = "#/settings/providers";
+    });
     await page.getByRole("searchbox", { name: "Search", exact: true }).fill("mine");
-    await page.locator(".status-row", { hasText: "Mine" }).first().getByRole("button", { name: /Connect|Edit/ }).click();
+    await page
+      .locator(".status-row", { hasText: "Mine" })
+      .first()
+      .getByRole("button", { name: /Connect|Edit/ })
+      .click();
     await connect("sk-wrong");
     await page.locator("dialog .notice.bad", { hasText: "refuses the key" }).waitFor();
   });
   await step("in the browser, the right key is accepted, and the models are offered", async () => {
     await connect(KEY);
     await shows("accepts the key");
-    await page.locator("dialog").getByRole("option", { name: /Coder 2/ }).click();
+    await page
+      .locator("dialog")
+      .getByRole("option", { name: /Coder 2/ })
+      .click();
   });
   await step("in the browser, the first prompt is answered by the chosen model", async () => {
     await fresh();
@@ -143,16 +175,26 @@ try {
   });
   await step("on a phone, everything fits and has the size of a finger", async () => {
     const { storageState } = page.context();
-    const phone = await openPage(browser, server.url, { width: 390, height: 844, hasTouch: true, isMobile: true, storageState: await storageState.call(page.context()) });
+    const phone = await openPage(browser, server.url, {
+      width: 390,
+      height: 844,
+      hasTouch: true,
+      isMobile: true,
+      storageState: await storageState.call(page.context()),
+    });
     await phone.locator(".home h1").waitFor();
     for (const hash of ["#/", "#/new", "#/settings", "#/settings/providers"]) {
-      await phone.evaluate((to) => { location.hash = to; }, hash);
+      await phone.evaluate((to) => {
+        location.hash = to;
+      }, hash);
       await phone.waitForTimeout(400);
       await fits(phone);
       const small = await tooSmall(phone);
       ok(`too small in ${hash}: ${small.join(", ")}`, small.length === 0);
     }
-    await phone.evaluate(() => { location.hash = "#/new"; });
+    await phone.evaluate(() => {
+      location.hash = "#/new";
+    });
     await phone.locator(".new-session #prompt").waitFor();
     await phone.locator("#prompt").fill("say hello");
     await phone.getByRole("button", { name: "Send" }).tap();

@@ -10,36 +10,88 @@ const SIZE = { width: 1180, height: 720 };
 
 /** Returns the views with what opens them. */
 const views = (ids) => [
-  ["home", async (page) => { await page.locator(".session-row").nth(3).waitFor(); }, "#/"],
-  ["session", async (page) => {
-    await page.getByText("Read more in").waitFor();
-    await page.locator(".transcript .virtual").evaluate((list) => { list.scrollTop = 0; });
-  }, `#/session/${ids.rich}`],
-  ["permission", async (page) => { await page.getByText("Allow bash?").waitFor(); }, `#/session/${ids.asks}`],
-  ["question", async (page) => { await page.getByText("Which color?").waitFor(); }, `#/session/${ids.quiz}`],
-  ["changes", async (page) => { await page.locator(".change .diff-line.add").first().waitFor(); }, `#/session/${ids.rich}?panel=changes`],
-  ["files", async (page) => {
-    await page.getByRole("treeitem", { name: /^src/ }).click();
-    await page.getByRole("treeitem", { name: /sum.ts/ }).waitFor();
-  }, `#/session/${ids.rich}?panel=files`],
-  ["terminal", async (page) => {
-    await page.getByRole("button", { name: "New terminal" }).first().click();
-    await page.locator(".xterm-rows").waitFor();
-    await page.waitForTimeout(500);
-    await page.keyboard.type("git log --oneline; ls\n");
-    await page.waitForTimeout(700);
-  }, `#/session/${ids.rich}?panel=terminal`],
-  ["palette", async (page) => {
-    await page.keyboard.press("Control+k");
-    await page.locator("dialog [role=option]").first().waitFor();
-  }, `#/session/${ids.rich}`],
-  ["settings", async (page) => { await page.locator(".settings").waitFor(); }, "#/settings"],
+  [
+    "home",
+    async (page) => {
+      await page.locator(".session-row").nth(3).waitFor();
+    },
+    "#/",
+  ],
+  [
+    "session",
+    async (page) => {
+      await page.getByText("Read more in").waitFor();
+      await page.locator(".transcript .virtual").evaluate((list) => {
+        list.scrollTop = 0;
+      });
+    },
+    `#/session/${ids.rich}`,
+  ],
+  [
+    "permission",
+    async (page) => {
+      await page.getByText("Allow bash?").waitFor();
+    },
+    `#/session/${ids.asks}`,
+  ],
+  [
+    "question",
+    async (page) => {
+      await page.getByText("Which color?").waitFor();
+    },
+    `#/session/${ids.quiz}`,
+  ],
+  [
+    "changes",
+    async (page) => {
+      await page.locator(".change .diff-line.add").first().waitFor();
+    },
+    `#/session/${ids.rich}?panel=changes`,
+  ],
+  [
+    "files",
+    async (page) => {
+      await page.getByRole("treeitem", { name: /^src/ }).click();
+      await page.getByRole("treeitem", { name: /sum.ts/ }).waitFor();
+    },
+    `#/session/${ids.rich}?panel=files`,
+  ],
+  [
+    "terminal",
+    async (page) => {
+      await page.getByRole("button", { name: "New terminal" }).first().click();
+      await page.locator(".xterm-rows").waitFor();
+      await page.waitForTimeout(500);
+      await page.keyboard.type("git log --oneline; ls\n");
+      await page.waitForTimeout(700);
+    },
+    `#/session/${ids.rich}?panel=terminal`,
+  ],
+  [
+    "palette",
+    async (page) => {
+      await page.keyboard.press("Control+k");
+      await page.locator("dialog [role=option]").first().waitFor();
+    },
+    `#/session/${ids.rich}`,
+  ],
+  [
+    "settings",
+    async (page) => {
+      await page.locator(".settings").waitFor();
+    },
+    "#/settings",
+  ],
 ];
 
 export async function pictures(settings) {
   mkdirSync(TARGET, { recursive: true });
   const stage = new Stage(settings);
-  stage.write("src/sum.ts", "export function sum(values: number[]): number {\n  let total = 1;\n  for (const value of values) total += value;\n  return total;\n}\n");
+  stage.write(
+    "src/sum.ts",
+    "export function sum(values: number[]): number {\n  let total = 1;\n  for (const value of values) total += " +
+      "value;\n  return total;\n}\n",
+  );
   stage.write("src/index.ts", 'export { sum } from "./sum";\n');
   stage.write("test/sum.test.ts", 'import { sum } from "../src";\n');
   stage.write("readme.md", "# Sums\n");
@@ -58,7 +110,13 @@ export async function pictures(settings) {
     if (text) await server.call("POST", `/session/${id}/prompt_async`, { parts: [{ type: "text", text }] });
     return id;
   };
-  for (const title of ["Explain the release script", "Add a dark theme to the settings page", "Update the dependencies", "Find the slow test"]) await create(title);
+  for (const title of [
+    "Explain the release script",
+    "Add a dark theme to the settings page",
+    "Update the dependencies",
+    "Find the slow test",
+  ])
+    await create(title);
   const ids = { rich: await create("", "The sum of an empty list is one, it should be zero.") };
   ids.asks = await create("Run the tests", "Run the tests again.");
   ids.quiz = await create("Choose the colour of the button", "Which colour should the button have?");

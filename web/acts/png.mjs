@@ -13,7 +13,8 @@ function decode(file) {
     const length = file.readUInt32BE(at);
     const type = file.toString("latin1", at + 4, at + 8);
     const data = file.subarray(at + 8, at + 8 + length);
-    if (type === "IHDR") [width, height, channels] = [data.readUInt32BE(0), data.readUInt32BE(4), data[9] === 6 ? 4 : 3];
+    if (type === "IHDR")
+      [width, height, channels] = [data.readUInt32BE(0), data.readUInt32BE(4), data[9] === 6 ? 4 : 3];
     if (type === "IDAT") pieces.push(data);
     at += length + 12;
   }
@@ -56,12 +57,18 @@ export function shrink(file) {
     const parts = [16, 8, 0].map((shift) => (colour >> shift) & 255);
     return count * (1 + (Math.max(...parts) - Math.min(...parts)) / 6);
   };
-  const palette = [...counts].sort((a, b) => weight(b) - weight(a)).slice(0, COLOURS).map(([colour]) => colour);
+  const palette = [...counts]
+    .sort((a, b) => weight(b) - weight(a))
+    .slice(0, COLOURS)
+    .map(([colour]) => colour);
   const indexes = new Map(palette.map((colour, index) => [colour, index]));
   const nearest = (colour) => {
     let [best, distance] = [0, Infinity];
     palette.forEach((other, index) => {
-      const apart = [16, 8, 0].reduce((sum, shift) => sum + (((colour >> shift) & 255) - ((other >> shift) & 255)) ** 2, 0);
+      const apart = [16, 8, 0].reduce(
+        (sum, shift) => sum + (((colour >> shift) & 255) - ((other >> shift) & 255)) ** 2,
+        0,
+      );
       if (apart < distance) [best, distance] = [index, apart];
     });
     return best;
@@ -69,7 +76,10 @@ export function shrink(file) {
   const rows = Buffer.alloc((width + 1) * height);
   for (let at = 0; at < colours.length; at += 1) {
     let index = indexes.get(colours[at]);
-    if (index === undefined) indexes.set(colours[at], (index = nearest(colours[at])));
+    if (index === undefined) {
+      index = nearest(colours[at]);
+      indexes.set(colours[at], index);
+    }
     rows[Math.floor(at / width) * (width + 1) + 1 + (at % width)] = index;
   }
   const head = Buffer.alloc(13);
@@ -77,7 +87,13 @@ export function shrink(file) {
   head.writeUInt32BE(height, 4);
   head.set([8, 3, 0, 0, 0], 8);
   const table = Buffer.from(palette.flatMap((colour) => [(colour >> 16) & 255, (colour >> 8) & 255, colour & 255]));
-  return Buffer.concat([SIGNATURE, chunk("IHDR", head), chunk("PLTE", table), chunk("IDAT", zlib.deflateSync(rows, { level: 9 })), chunk("IEND", Buffer.alloc(0))]);
+  return Buffer.concat([
+    SIGNATURE,
+    chunk("IHDR", head),
+    chunk("PLTE", table),
+    chunk("IDAT", zlib.deflateSync(rows, { level: 9 })),
+    chunk("IEND", Buffer.alloc(0)),
+  ]);
 }
 
 function chunk(type, data) {

@@ -1,6 +1,6 @@
 // A browser without instruments, for the times of its first view. The library of the acts watches the network and the
-// console of each page and adds scripts of its own, which a user's browser does not do. This sends only the commands that
-// the measurement needs.
+// console of each page and adds scripts of its own, which a user's browser does not do. This sends only the commands
+// that the measurement needs.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,10 +9,19 @@ import { FLAGS } from "./stage.mjs";
 
 const ANSWER_MS = 30_000;
 
-/** Starts a browser whose pages are about 800 pixels high, and returns how to send it commands of the DevTools protocol. */
+/**
+ * Starts a browser whose pages are about 800 pixels high, and returns how to send it commands of the DevTools protocol.
+ */
 export function quietBrowser(program, { width = 1280, height = 887 } = {}) {
   const home = mkdtempSync(join(tmpdir(), "codewright-browser-"));
-  const args = [...FLAGS, `--window-size=${width},${height}`, `--user-data-dir=${home}`, "--remote-debugging-pipe", "--no-default-browser-check", "about:blank"];
+  const args = [
+    ...FLAGS,
+    `--window-size=${width},${height}`,
+    `--user-data-dir=${home}`,
+    "--remote-debugging-pipe",
+    "--no-default-browser-check",
+    "about:blank",
+  ];
   const child = spawn(program, args, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
   const ended = new Promise((resolve) => child.once("exit", resolve));
   const [input, output] = [child.stdio[3], child.stdio[4]];
@@ -35,13 +44,18 @@ export function quietBrowser(program, { width = 1280, height = 887 } = {}) {
       else call?.resolve(message.result);
     }
   });
-  const send = (method, params = {}, sessionId = undefined) => new Promise((resolve, reject) => {
-    const id = (last += 1);
-    const timer = setTimeout(() => waiting.delete(id) && reject(new Error(`no answer to ${method}`)), ANSWER_MS);
-    const settle = (run) => (value) => (clearTimeout(timer), run(value));
-    waiting.set(id, { resolve: settle(resolve), reject: settle(reject) });
-    input.write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
-  });
+  const send = (method, params = {}, sessionId = undefined) =>
+    new Promise((resolve, reject) => {
+      last += 1;
+      const id = last;
+      const timer = setTimeout(() => waiting.delete(id) && reject(new Error(`no answer to ${method}`)), ANSWER_MS);
+      const settle = (run) => (value) => {
+        clearTimeout(timer);
+        run(value);
+      };
+      waiting.set(id, { resolve: settle(resolve), reject: settle(reject) });
+      input.write(`${JSON.stringify({ id, method, params, sessionId })}\0`);
+    });
   return {
     /** Opens a blank page with an empty cache, in which a script runs at the start of each document. */
     blank: async (script) => {
@@ -54,7 +68,11 @@ export function quietBrowser(program, { width = 1280, height = 887 } = {}) {
         open: (url) => send("Page.navigate", { url }, sessionId),
         reload: () => send("Page.reload", {}, sessionId),
         read: async (run) => {
-          const { result, exceptionDetails } = await send("Runtime.evaluate", { expression: `JSON.stringify((${run})())` }, sessionId);
+          const { result, exceptionDetails } = await send(
+            "Runtime.evaluate",
+            { expression: `JSON.stringify((${run})())` },
+            sessionId,
+          );
           if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
           return JSON.parse(result.value);
         },

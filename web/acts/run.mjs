@@ -14,7 +14,9 @@ if (settings.pictures) {
   await pictures(settings);
   process.exit(0);
 }
-const browsers = settings.firefox ? ["firefox"] : ["chromium", ...(existsSync(settings["firefox-path"] ?? "") ? ["firefox"] : [])];
+const browsers = settings.firefox
+  ? ["firefox"]
+  : ["chromium", ...(existsSync(settings["firefox-path"] ?? "") ? ["firefox"] : [])];
 let failed = 0;
 for (const browser of browsers) failed += await acts(settings, browser);
 const wantsWebkit = !settings.firefox && ["", "webkit"].includes(settings.only);
@@ -24,5 +26,6 @@ if (wantsWebkit && existsSync(settings.webkit ?? "") && existsSync(settings.brow
 } else if (wantsWebkit) {
   console.log("skipped: the smoke set in WebKit, because its driver (webkit2gtk-driver) or Xvfb is not installed");
 }
-if (browsers.length === 1 && !settings.firefox) console.log("skipped: the smoke set in Firefox, because firefox-esr is not installed");
+if (browsers.length === 1 && !settings.firefox)
+  console.log("skipped: the smoke set in Firefox, because firefox-esr is not installed");
 process.exit(failed === 0 ? 0 : 1);

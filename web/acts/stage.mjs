@@ -11,16 +11,23 @@ import { dirname, join } from "node:path";
 export const SHOW = Number(process.env.SHOW_MS ?? 20_000);
 const START = 30_000;
 export const FLAGS = [
-  "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+  "--headless",
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
 ];
 
 /** Returns the values of the command line. */
 export function options(argv) {
   const values = { only: "", bench: false, pictures: false, firefox: false };
-  for (let at = 0; at < argv.length; at += 1) {
-    const name = argv[at].replace(/^--/, "");
-    if (typeof values[name] === "boolean") values[name] = true;
-    else values[name] = argv[(at += 1)];
+  const rest = [...argv];
+  while (rest.length > 0) {
+    const name = rest.shift().replace(/^--/, "");
+    values[name] = typeof values[name] === "boolean" ? true : rest.shift();
   }
   return values;
 }
@@ -98,8 +105,19 @@ export class Stage {
     const home = join(this.root, "home");
     mkdirSync(home, { recursive: true });
     return {
-      PATH: process.env.PATH, HOME: home, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1", GIT_AUTHOR_NAME: "Tester", GIT_AUTHOR_EMAIL: "tester@localhost",
-      GIT_COMMITTER_NAME: "Tester", GIT_COMMITTER_EMAIL: "tester@localhost", CODEWRIGHT_TRUST: "all", CODEWRIGHT_SANDBOX_OUTER: "1", TERM: "xterm-256color", SHELL: "/bin/bash", ...extra,
+      PATH: process.env.PATH,
+      HOME: home,
+      GIT_CONFIG_GLOBAL: "/dev/null",
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_AUTHOR_NAME: "Tester",
+      GIT_AUTHOR_EMAIL: "tester@localhost",
+      GIT_COMMITTER_NAME: "Tester",
+      GIT_COMMITTER_EMAIL: "tester@localhost",
+      CODEWRIGHT_TRUST: "all",
+      CODEWRIGHT_SANDBOX_OUTER: "1",
+      TERM: "xterm-256color",
+      SHELL: "/bin/bash",
+      ...extra,
     };
   }
 
@@ -108,19 +126,42 @@ export class Stage {
     const port = await freePort();
     const path = join(this.root, "script.json");
     writeFileSync(path, JSON.stringify(script));
-    const child = start(this.settings.xtask, ["scripted", "--port", String(port), "--script", path], { env: this.environment() }, /base URL/);
+    const child = start(
+      this.settings.xtask,
+      ["scripted", "--port", String(port), "--script", path],
+      { env: this.environment() },
+      /base URL/,
+    );
     this.#running.add(child);
     await child.isReady;
     const provider = {
-      npm: "@ai-sdk/openai-compatible", name: "Mock", options: { baseURL: `http://127.0.0.1:${port}/v1`, apiKey: "sk-mock" },
+      npm: "@ai-sdk/openai-compatible",
+      name: "Mock",
+      options: { baseURL: `http://127.0.0.1:${port}/v1`, apiKey: "sk-mock" },
       models: {
-        "plain-model": { name: "Plain Model", limit: { context: 200_000, output: 32_000 }, cost: { input: 3, output: 15 } },
-        "other-model": { name: "Other Model", limit: { context: 100_000, output: 32_000 }, variants: { careful: {}, quick: {} } },
+        "plain-model": {
+          name: "Plain Model",
+          limit: { context: 200_000, output: 32_000 },
+          cost: { input: 3, output: 15 },
+        },
+        "other-model": {
+          name: "Other Model",
+          limit: { context: 100_000, output: 32_000 },
+          variants: { careful: {}, quick: {} },
+        },
       },
     };
     const folder = join(this.root, "home/.config/opencode");
     mkdirSync(folder, { recursive: true });
-    writeFileSync(join(folder, "opencode.json"), JSON.stringify({ model: "mock/plain-model", permission: { bash: "ask" }, provider: { mock: provider }, ...config }));
+    writeFileSync(
+      join(folder, "opencode.json"),
+      JSON.stringify({
+        model: "mock/plain-model",
+        permission: { bash: "ask" },
+        provider: { mock: provider },
+        ...config,
+      }),
+    );
   }
 
   /** Returns the configuration of the user. */
@@ -131,7 +172,12 @@ export class Stage {
   /** Starts a server for tools that wants a sign-in, and returns its address. Without Python there is none. */
   async toolServer() {
     const path = fileURLToPath(new URL("../../crates/testkit/servers/mcp.py", import.meta.url));
-    const child = start("python3", [path, "http", "auth=1"], { env: this.environment({ PYTHONUNBUFFERED: "1" }) }, /^(\d+)\n/);
+    const child = start(
+      "python3",
+      [path, "http", "auth=1"],
+      { env: this.environment({ PYTHONUNBUFFERED: "1" }) },
+      /^(\d+)\n/,
+    );
     try {
       const port = (await child.isReady)[1];
       this.#running.add(child);
@@ -145,7 +191,11 @@ export class Stage {
   import(session) {
     const file = join(this.root, "session.json");
     writeFileSync(file, JSON.stringify(session));
-    execFileSync(this.settings.program, ["import", file], { cwd: this.directory, env: this.environment(), stdio: ["ignore", "pipe", "inherit"] });
+    execFileSync(this.settings.program, ["import", file], {
+      cwd: this.directory,
+      env: this.environment(),
+      stdio: ["ignore", "pipe", "inherit"],
+    });
     rmSync(file);
   }
 
@@ -157,15 +207,23 @@ export class Stage {
     const child = start(this.settings.program, args, { cwd: this.directory, env: variables }, /listening on (\S+)/);
     this.#running.add(child);
     const url = (await child.isReady)[1];
-    const headers = password ? { Authorization: `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}` } : {};
+    const headers = password
+      ? { Authorization: `Basic ${Buffer.from(`opencode:${password}`).toString("base64")}` }
+      : {};
     return {
-      url, port: chosen, password,
+      url,
+      port: chosen,
+      password,
       stop: async (signal) => {
         this.#running.delete(child);
         await child.stop(signal);
       },
       call: async (method, path, body) => {
-        const response = await fetch(url + path, { method, headers: { ...headers, ...(body ? { "Content-Type": "application/json" } : {}) }, body: body ? JSON.stringify(body) : undefined });
+        const response = await fetch(url + path, {
+          method,
+          headers: { ...headers, ...(body ? { "Content-Type": "application/json" } : {}) },
+          body: body ? JSON.stringify(body) : undefined,
+        });
         if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`);
         return response.status === 204 ? null : response.json();
       },
@@ -181,7 +239,12 @@ export class Stage {
 /** Starts a browser. */
 export async function launch(settings, name = "chromium") {
   const playwright = createRequire(import.meta.url)(settings.playwright);
-  if (name === "firefox") return playwright.firefox.launch({ channel: "moz-firefox", executablePath: settings["firefox-path"], headless: true });
+  if (name === "firefox")
+    return playwright.firefox.launch({
+      channel: "moz-firefox",
+      executablePath: settings["firefox-path"],
+      headless: true,
+    });
   return playwright.chromium.launch({ executablePath: settings.chromium, args: FLAGS });
 }
 
@@ -193,7 +256,11 @@ export async function enter(page, { username, password }) {
 }
 
 /** Opens a page that records what must not happen: errors, refused policies, and requests to other origins. */
-export async function openPage(browser, url, { width = 1280, height = 800, dark = false, allowed = [], signIn = null, ...context } = {}) {
+export async function openPage(
+  browser,
+  url,
+  { width = 1280, height = 800, dark = false, allowed = [], signIn = null, ...context } = {},
+) {
   const isFirefox = browser.browserType().name() === "firefox";
   const emulated = isFirefox ? {} : { colorScheme: dark ? "dark" : "light", serviceWorkers: "block" };
   const opened = await browser.newContext({ viewport: { width, height }, ...emulated, ...context });
@@ -206,11 +273,16 @@ export async function openPage(browser, url, { width = 1280, height = 800, dark 
   };
   page.on("pageerror", (error) => trouble(`error: ${error.message} ${(error.stack ?? "").split("\n")[1] ?? ""}`));
   // Firefox reports what a library writes as an error of the page, so only Chromium's console counts.
-  if (!isFirefox) page.on("console", (message) => message.type() === "error" && trouble(`console: ${message.text()} ${message.location().url}`));
+  if (!isFirefox)
+    page.on(
+      "console",
+      (message) => message.type() === "error" && trouble(`console: ${message.text()} ${message.location().url}`),
+    );
   const origins = url.startsWith("about:") ? null : [new URL(url).origin, ...allowed];
   page.on("request", (request) => {
     const target = request.url();
-    if (origins && !/^(data|blob|about):/.test(target) && !origins.includes(new URL(target).origin)) page.troubles.push(`requested ${target}`);
+    if (origins && !/^(data|blob|about):/.test(target) && !origins.includes(new URL(target).origin))
+      page.troubles.push(`requested ${target}`);
   });
   const unsigned = /401/;
   if (signIn) page.expected.push(unsigned);

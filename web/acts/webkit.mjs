@@ -1,7 +1,9 @@
-// The smoke set in WebKit. Its driver speaks only the WebDriver protocol, so the acts are in the words of that protocol.
+// The smoke set in WebKit. Its driver speaks only the WebDriver protocol, so the acts are in the words of that
+// protocol.
 import { spawn } from "node:child_process";
 import { createServer } from "node:net";
-import { equal, ok, seed } from "./acts.mjs";
+import { equal, ok } from "./checks.mjs";
+import { seed } from "./seed.mjs";
 import { script } from "./script.mjs";
 import { Stage, SHOW } from "./stage.mjs";
 
@@ -16,10 +18,12 @@ const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function freePort() {
   return new Promise((resolve, reject) => {
-    const server = createServer().on("error", reject).listen(0, "127.0.0.1", () => {
-      const { port } = server.address();
-      server.close(() => resolve(port));
-    });
+    const server = createServer()
+      .on("error", reject)
+      .listen(0, "127.0.0.1", () => {
+        const { port } = server.address();
+        server.close(() => resolve(port));
+      });
   });
 }
 
@@ -37,10 +41,19 @@ class Window {
   static async open(settings) {
     const port = await freePort();
     const processes = [];
-    const env = { PATH: process.env.PATH, HOME: settings.home, WEBKIT_DISABLE_COMPOSITING_MODE: "1", GSETTINGS_BACKEND: "memory", NO_AT_BRIDGE: "1", WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: "1" };
+    const env = {
+      PATH: process.env.PATH,
+      HOME: settings.home,
+      WEBKIT_DISABLE_COMPOSITING_MODE: "1",
+      GSETTINGS_BACKEND: "memory",
+      NO_AT_BRIDGE: "1",
+      WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: "1",
+    };
     if (settings.xvfb) {
       const display = `:${90 + (port % 900)}`;
-      processes.push(spawn(settings.xvfb, [display, "-screen", "0", "1400x1000x24", "-nolisten", "tcp"], { stdio: "ignore", env }));
+      processes.push(
+        spawn(settings.xvfb, [display, "-screen", "0", "1400x1000x24", "-nolisten", "tcp"], { stdio: "ignore", env }),
+      );
       env.DISPLAY = display;
       env.GDK_BACKEND = "x11";
     }
@@ -69,7 +82,11 @@ class Window {
   }
 
   async #send(method, path, body) {
-    const response = await fetch(this.#base + path, { method, body: body === undefined ? undefined : JSON.stringify(body), signal: AbortSignal.timeout(CALL_MS) });
+    const response = await fetch(this.#base + path, {
+      method,
+      body: body === undefined ? undefined : JSON.stringify(body),
+      signal: AbortSignal.timeout(CALL_MS),
+    });
     const { value } = await response.json();
     if (!response.ok) throw new Error(`${path}: ${value?.message ?? response.status}`);
     return value;
@@ -113,11 +130,17 @@ class Window {
 
   /** Presses the button with a text or a label. */
   async press(name) {
-    await this.until(`button ${name}`, (wanted) => {
-      const found = [...document.querySelectorAll("button")].find((one) => !one.disabled && (one.getAttribute("aria-label") === wanted || one.textContent.trim() === wanted));
-      found?.click();
-      return found !== undefined;
-    }, name);
+    await this.until(
+      `button ${name}`,
+      (wanted) => {
+        const found = [...document.querySelectorAll("button")].find(
+          (one) => !one.disabled && (one.getAttribute("aria-label") === wanted || one.textContent.trim() === wanted),
+        );
+        found?.click();
+        return found !== undefined;
+      },
+      name,
+    );
   }
 
   /** Types into a field after its text was removed. */
@@ -129,7 +152,10 @@ class Window {
 
   async keys(...names) {
     const values = names.map((name) => KEYS[name] ?? name);
-    const actions = [...values.map((value) => ({ type: "keyDown", value })), ...values.reverse().map((value) => ({ type: "keyUp", value }))];
+    const actions = [
+      ...values.map((value) => ({ type: "keyDown", value })),
+      ...values.reverse().map((value) => ({ type: "keyUp", value })),
+    ];
     await this.#send("POST", `${this.#session}/actions`, { actions: [{ type: "key", id: "keyboard", actions }] });
   }
 
@@ -142,72 +168,119 @@ class Window {
 const PASSWORD = "a password";
 
 const table = [
-  ["a server with a password shows the page for the sign-in", async ({ window, server }) => {
-    await window.go(server.url);
-    await window.shows("Sign in to");
-    await window.type('input[name="password"]', "wrong");
-    await window.press("Sign in");
-    await window.shows("The user name or the password is wrong");
-  }],
-  ["the right password opens home, also after a reload", async ({ window }) => {
-    await window.type('input[name="password"]', PASSWORD);
-    await window.press("Sign in");
-    await window.shows("What should we work on?");
-    await window.reload();
-    await window.shows("What should we work on?");
-  }],
-  ["a prompt opens a session and is answered", async ({ window }) => {
-    await window.type("#prompt", "say hello");
-    await window.keys("Enter");
-    await window.shows("Hello from the model");
-    ok("address", await window.run(() => /#\/session\/ses_/.test(location.href)));
-  }],
-  ["an answer has tools, a diff, a table and code", async ({ window }) => {
-    await window.run(() => { location.hash = "#/new"; });
-    await window.until("an empty session", () => document.querySelector(".new-session #prompt") !== null);
-    await window.type("#prompt", "FIXIT please");
-    await window.keys("Enter");
-    await window.shows("Read more in");
-    for (const selector of [".markdown table", ".code pre", ".tool-row", ".answer-foot"]) await window.element(selector);
-  }],
-  ["the search finds and marks a text", async ({ window }) => {
-    await window.press("Search this session");
-    await window.type("#session-search", "Only the first line");
-    await window.shows("1 of 1");
-    await window.keys("Escape");
-    await window.until("the end of the search", () => document.querySelector(".session-search") === null);
-  }],
-  ["every panel opens", async ({ window }) => {
-    const id = await window.run(() => /ses_\w+/.exec(location.hash)[0]);
-    for (const [panel, selector] of [["changes", ".changes"], ["files", '[role="treeitem"]'], ["terminal", ".terminals"], ["tasks", ".panel .facts"], ["status", ".panel h3"], ["context", ".context-bar"]]) {
-      await window.run((hash) => { location.hash = hash; }, `#/session/${id}?panel=${panel}`);
-      await window.element(selector);
-    }
-    await window.run((hash) => { location.hash = hash; }, `#/session/${id}`);
-  }],
-  ["a permission request is answered by a key", async ({ window }) => {
-    await window.run(() => { location.hash = "#/new"; });
-    await window.until("an empty session", () => document.querySelector(".new-session #prompt") !== null);
-    await window.type("#prompt", "RUNIT here");
-    await window.keys("Enter");
-    await window.element(".request");
-    await window.press("Allow once");
-    await window.shows("Ran it.");
-  }],
-  ["settings are shown and keep a choice", async ({ window }) => {
-    await window.run(() => { location.hash = "#/settings"; });
-    await window.press("Dark");
-    await window.until("dark", () => document.documentElement.dataset.scheme === "dark");
-    await window.reload();
-    await window.until("dark after a reload", () => document.documentElement.dataset.scheme === "dark");
-    await window.press("System");
-  }],
-  ["signing out asks for the password again", async ({ window }) => {
-    await window.run(() => { location.hash = "#/settings/server"; });
-    await window.press("Sign out of this server");
-    await window.shows("Sign in to");
-    equal("key", await window.run(() => localStorage.getItem("codewright.key")), null);
-  }],
+  [
+    "a server with a password shows the page for the sign-in",
+    async ({ window, server }) => {
+      await window.go(server.url);
+      await window.shows("Sign in to");
+      await window.type('input[name="password"]', "wrong");
+      await window.press("Sign in");
+      await window.shows("The user name or the password is wrong");
+    },
+  ],
+  [
+    "the right password opens home, also after a reload",
+    async ({ window }) => {
+      await window.type('input[name="password"]', PASSWORD);
+      await window.press("Sign in");
+      await window.shows("What should we work on?");
+      await window.reload();
+      await window.shows("What should we work on?");
+    },
+  ],
+  [
+    "a prompt opens a session and is answered",
+    async ({ window }) => {
+      await window.type("#prompt", "say hello");
+      await window.keys("Enter");
+      await window.shows("Hello from the model");
+      ok("address", await window.run(() => /#\/session\/ses_/.test(location.href)));
+    },
+  ],
+  [
+    "an answer has tools, a diff, a table and code",
+    async ({ window }) => {
+      await window.run(() => {
+        location.hash = "#/new";
+      });
+      await window.until("an empty session", () => document.querySelector(".new-session #prompt") !== null);
+      await window.type("#prompt", "FIXIT please");
+      await window.keys("Enter");
+      await window.shows("Read more in");
+      for (const selector of [".markdown table", ".code pre", ".tool-row", ".answer-foot"])
+        await window.element(selector);
+    },
+  ],
+  [
+    "the search finds and marks a text",
+    async ({ window }) => {
+      await window.press("Search this session");
+      await window.type("#session-search", "Only the first line");
+      await window.shows("1 of 1");
+      await window.keys("Escape");
+      await window.until("the end of the search", () => document.querySelector(".session-search") === null);
+    },
+  ],
+  [
+    "every panel opens",
+    async ({ window }) => {
+      const id = await window.run(() => /ses_\w+/.exec(location.hash)[0]);
+      for (const [panel, selector] of [
+        ["changes", ".changes"],
+        ["files", '[role="treeitem"]'],
+        ["terminal", ".terminals"],
+        ["tasks", ".panel .facts"],
+        ["status", ".panel h3"],
+        ["context", ".context-bar"],
+      ]) {
+        await window.run((hash) => {
+          location.hash = hash;
+        }, `#/session/${id}?panel=${panel}`);
+        await window.element(selector);
+      }
+      await window.run((hash) => {
+        location.hash = hash;
+      }, `#/session/${id}`);
+    },
+  ],
+  [
+    "a permission request is answered by a key",
+    async ({ window }) => {
+      await window.run(() => {
+        location.hash = "#/new";
+      });
+      await window.until("an empty session", () => document.querySelector(".new-session #prompt") !== null);
+      await window.type("#prompt", "RUNIT here");
+      await window.keys("Enter");
+      await window.element(".request");
+      await window.press("Allow once");
+      await window.shows("Ran it.");
+    },
+  ],
+  [
+    "settings are shown and keep a choice",
+    async ({ window }) => {
+      await window.run(() => {
+        location.hash = "#/settings";
+      });
+      await window.press("Dark");
+      await window.until("dark", () => document.documentElement.dataset.scheme === "dark");
+      await window.reload();
+      await window.until("dark after a reload", () => document.documentElement.dataset.scheme === "dark");
+      await window.press("System");
+    },
+  ],
+  [
+    "signing out asks for the password again",
+    async ({ window }) => {
+      await window.run(() => {
+        location.hash = "#/settings/server";
+      });
+      await window.press("Sign out of this server");
+      await window.shows("Sign in to");
+      equal("key", await window.run(() => localStorage.getItem("codewright.key")), null);
+    },
+  ],
 ];
 
 /** Runs the smoke set in WebKit, and returns how many acts failed. */
@@ -233,6 +306,9 @@ export async function webkit(settings) {
     await window?.close();
     await stage.end();
   }
-  console.log(`${table.length - failed} of ${table.length} acts as expected in webkit (${Math.round((Date.now() - started) / 1000)} s)`);
+  console.log(
+    `${table.length - failed} of ${table.length} acts as expected in webkit ` +
+      `(${Math.round((Date.now() - started) / 1000)} s)`,
+  );
   return failed;
 }

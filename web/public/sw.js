@@ -1,5 +1,5 @@
-// The service worker: keeps the files of the app, whose names contain a digest of their content. The page itself and all
-// routes always come from the server, so a cached page never meets a newer server.
+// The service worker: keeps the files of the app, whose names contain a digest of their content. The page itself and
+// all routes always come from the server, so a cached page never meets a newer server.
 const CACHE = "codewright-files-1";
 /** More files belong to older versions. */
 const MAX_FILES = 60;
@@ -9,7 +9,11 @@ self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim(
 
 self.addEventListener("fetch", (event) => {
   const url = new URL(event.request.url);
-  const isFile = event.request.method === "GET" && url.origin === self.location.origin && url.pathname.includes("/assets/") && url.pathname.startsWith(new URL(".", self.location.href).pathname);
+  const isFile =
+    event.request.method === "GET" &&
+    url.origin === self.location.origin &&
+    url.pathname.includes("/assets/") &&
+    url.pathname.startsWith(new URL(".", self.location.href).pathname);
   if (isFile) event.respondWith(kept(event.request));
 });
 

@@ -44,14 +44,19 @@ function App() {
     setUsed(true);
     void connect();
   };
-  return <Show when={isUsed()} fallback={<ServerGate onUse={use} />}><Shell /></Show>;
+  return (
+    <Show when={isUsed()} fallback={<ServerGate onUse={use} />}>
+      <Shell />
+    </Show>
+  );
 }
 
 async function start(root: HTMLElement): Promise<void> {
   whenUnauthorized(refuse);
   if (isConfirmed()) {
     const listed = connect();
-    // One frame with all instead of an empty one and one that changes it: the first layout of a page is the most expensive.
+    // One frame with all instead of an empty one and one that changes it: the first layout of a page is the most
+    // expensive.
     if (route().name === "home") await Promise.race([listed, new Promise((resolve) => setTimeout(resolve, LISTS_MS))]);
   }
   render(() => <App />, root);

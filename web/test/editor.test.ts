@@ -12,11 +12,23 @@ test("an address opens a file at a line", () => {
     ["", "/r", "a", 1, null],
     ["unknown", "/r", "a", 1, null],
     ["vscode", "", "", 1, null],
-  ] as const) expect(editorAddress(editor, directory, path, line), `${editor} ${path}`).toBe(expected);
+  ] as const)
+    expect(editorAddress(editor, directory, path, line), `${editor} ${path}`).toBe(expected);
 });
 
 test("an address of the user cannot run anything", () => {
-  for (const address of ["javascript://%0aalert(1){path}", "data://text/html,{path}", "blob://{path}", "vbscript://{path}", "file://{path}", "myeditor:{path}", "myeditor://x", "{path}://x", "my editor://{path}", "about://{path}"]) {
+  for (const address of [
+    "javascript://%0aalert(1){path}",
+    "data://text/html,{path}",
+    "blob://{path}",
+    "vbscript://{path}",
+    "file://{path}",
+    "myeditor:{path}",
+    "myeditor://x",
+    "{path}://x",
+    "my editor://{path}",
+    "about://{path}",
+  ]) {
     expect(isEditorAddress(address), address).toBe(false);
   }
   expect(isEditorAddress("myeditor://open?file={path}&line={line}")).toBe(true);

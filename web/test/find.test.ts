@@ -6,15 +6,37 @@ import { nearest, uniquePart } from "../src/ui/nearest";
 import { occurrences, textsOf } from "../src/views/session/find";
 
 const user = (text: string): Entry => ({ info: { role: "user" } as Message, parts: [{ type: "text", text } as Part] });
-const answer = (parts: Part[], tokens: Partial<{ input: number; output: number; read: number }> = {}, summary = false): Entry => ({
+const answer = (
+  parts: Part[],
+  tokens: Partial<{ input: number; output: number; read: number }> = {},
+  summary = false,
+): Entry => ({
   info: {
-    role: "assistant", summary, time: { created: 0, completed: 1 },
-    tokens: { input: tokens.input ?? 0, output: tokens.output ?? 0, reasoning: 0, cache: { read: tokens.read ?? 0, write: 0 } },
+    role: "assistant",
+    summary,
+    time: { created: 0, completed: 1 },
+    tokens: {
+      input: tokens.input ?? 0,
+      output: tokens.output ?? 0,
+      reasoning: 0,
+      cache: { read: tokens.read ?? 0, write: 0 },
+    },
   } as Message,
   parts,
 });
 const tool = (name: string, output: string, compacted?: number) =>
-  ({ type: "tool", tool: name, state: { status: "completed", input: {}, output, title: "", metadata: {}, time: { start: 0, end: 1, ...(compacted ? { compacted } : {}) } } }) as unknown as Part;
+  ({
+    type: "tool",
+    tool: name,
+    state: {
+      status: "completed",
+      input: {},
+      output,
+      title: "",
+      metadata: {},
+      time: { start: 0, end: 1, ...(compacted ? { compacted } : {}) },
+    },
+  }) as unknown as Part;
 
 describe("nearest names", () => {
   it.each([
@@ -46,7 +68,13 @@ describe("search", () => {
 
   it("reads what a user can see", () => {
     expect(textsOf({ type: "text", text: "hidden", synthetic: true } as Part)).toEqual([]);
-    expect(textsOf({ type: "tool", tool: "bash", state: { status: "error", input: { command: "make" }, error: "failed" } } as unknown as Part)).toEqual(["make", "failed"]);
+    expect(
+      textsOf({
+        type: "tool",
+        tool: "bash",
+        state: { status: "error", input: { command: "make" }, error: "failed" },
+      } as unknown as Part),
+    ).toEqual(["make", "failed"]);
   });
 });
 
@@ -54,12 +82,25 @@ describe("context", () => {
   it("is unknown before the first answer", () => expect(contextUse([user("hi")], 0)).toBeUndefined());
 
   it("has parts that add up to the counted tokens", () => {
-    const entries = [user("x".repeat(400)), answer([tool("read", "f".repeat(800)), tool("bash", "o".repeat(200)), { type: "text", text: "a".repeat(40) } as Part], { input: 500, output: 100, read: 1_500 })];
+    const entries = [
+      user("x".repeat(400)),
+      answer(
+        [tool("read", "f".repeat(800)), tool("bash", "o".repeat(200)), { type: "text", text: "a".repeat(40) } as Part],
+        { input: 500, output: 100, read: 1_500 },
+      ),
+    ];
     const use = contextUse(entries, 1_200);
     const tokens = Object.fromEntries(use?.shares.map((one) => [one.name, one.tokens]) ?? []);
     expect(use?.used).toBe(2_100);
     expect(use?.cached).toBe(0.75);
-    expect(tokens).toEqual({ system: 2_100 - 300 - 100 - 200 - 50 - 11, tools: 300, prompts: 100, files: 200, outputs: 50, answers: 11 });
+    expect(tokens).toEqual({
+      system: 2_100 - 300 - 100 - 200 - 50 - 11,
+      tools: 300,
+      prompts: 100,
+      files: 200,
+      outputs: 50,
+      answers: 11,
+    });
   });
 
   it("shrinks estimates that exceed the count", () => {
@@ -69,7 +110,12 @@ describe("context", () => {
   });
 
   it("begins at the last summary and leaves out old outputs", () => {
-    const entries = [user("old"), answer([], {}, true), user("new"), answer([tool("bash", "o".repeat(4_000), 5)], { input: 1_000 })];
+    const entries = [
+      user("old"),
+      answer([], {}, true),
+      user("new"),
+      answer([tool("bash", "o".repeat(4_000), 5)], { input: 1_000 }),
+    ];
     expect(sinceSummary(entries)).toHaveLength(3);
     expect(contextUse(entries, 0)?.shares.find((one) => one.name === "outputs")?.tokens ?? 0).toBe(0);
   });

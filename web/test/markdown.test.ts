@@ -67,10 +67,24 @@ test("markup is displayed as text", () => {
 });
 
 test("only addresses of the web and of mail are links", () => {
-  for (const good of ["https://a.b", "http://a", "mailto:a@b", " HTTPS://a"]) expect(isSafeAddress(good), good).toBe(true);
-  for (const bad of ["javascript:x", "data:text/html,x", "file:///etc/passwd", "vbscript:x", "//a.b", "java\nscript:x", "blob:x", ""]) expect(isSafeAddress(bad), bad).toBe(false);
+  for (const good of ["https://a.b", "http://a", "mailto:a@b", " HTTPS://a"])
+    expect(isSafeAddress(good), good).toBe(true);
+  for (const bad of [
+    "javascript:x",
+    "data:text/html,x",
+    "file:///etc/passwd",
+    "vbscript:x",
+    "//a.b",
+    "java\nscript:x",
+    "blob:x",
+    "",
+  ])
+    expect(isSafeAddress(bad), bad).toBe(false);
   const root = document.createElement("div");
-  new MarkdownBlocks(root, {}).update("[a](javascript:x) [b](data:x) ![c](https://evil.example/c.png) <https://good.example>", true);
+  new MarkdownBlocks(root, {}).update(
+    "[a](javascript:x) [b](data:x) ![c](https://evil.example/c.png) <https://good.example>",
+    true,
+  );
   const links = [...root.querySelectorAll("a")].map((link) => link.getAttribute("href"));
   expect(links).toEqual(["https://evil.example/c.png", "https://good.example"]);
   expect(root.querySelector("img")).toBeNull();
@@ -79,13 +93,31 @@ test("only addresses of the web and of mail are links", () => {
 test("paths are links that open a file", () => {
   const opened: unknown[] = [];
   const root = document.createElement("div");
-  new MarkdownBlocks(root, { onFile: (path, line) => opened.push([path, line]) }).update("see `src/a.rs:3`, `a.rs#L7`, `word` and `a.b`", true);
+  new MarkdownBlocks(root, { onFile: (path, line) => opened.push([path, line]) }).update(
+    "see `src/a.rs:3`, `a.rs#L7`, `word` and `a.b`",
+    true,
+  );
   root.querySelectorAll<HTMLElement>("a.file-link").forEach((link) => link.click());
-  expect(opened).toEqual([["src/a.rs", 3], ["a.rs", 7]]);
+  expect(opened).toEqual([
+    ["src/a.rs", 3],
+    ["a.rs", 7],
+  ]);
 });
 
 test("headings skip no level", () => {
   const root = document.createElement("div");
   new MarkdownBlocks(root, {}).update("### deep first\n\n###### deeper\n\n# top\n", true);
   expect([...root.querySelectorAll("h1,h2,h3,h4,h5,h6")].map((heading) => heading.tagName)).toEqual(["H2", "H3", "H2"]);
+});
+
+test("containers that are too deep for the parser are text", () => {
+  const deep = ["> ".repeat(11_000), ">".repeat(22_000), `${"1. ".repeat(7_000)}a`, `${"- ".repeat(11_000)}a`];
+  for (const text of deep) {
+    const root = document.createElement("div");
+    const blocks = new MarkdownBlocks(root, {});
+    blocks.update(`**before**\n\n${text}`, true);
+    blocks.update(`**before**\n\n${text}\n\n**after**`, true);
+    blocks.dispose();
+    expect(root.textContent).toContain(text.trim());
+  }
 });

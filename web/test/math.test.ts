@@ -39,11 +39,23 @@ test("formulas are found by their marks", () => {
     ["$$\n\\frac{a}{b}\n$$", ["block \\frac{a}{b}"]],
     ["text\n\\[\nx\n\\]\nmore", ["block x"]],
     ["**bold $y$**", ["inline y"]],
-  ] as const) expect(tokens(text), text).toEqual(expected);
+  ] as const)
+    expect(tokens(text), text).toEqual(expected);
 });
 
 test("money, variables of a shell and code are not formulas", () => {
-  for (const text of ["It costs $5 and $10.", "from $5-$10", "`$x$`", "```sh\necho $A$B\n```", "$HOME/bin:$PATH", "a $ b $ c", "$$\n\n$$", "\\$5 and \\$6", "$x", "\\(a\n\nb\\)"]) {
+  for (const text of [
+    "It costs $5 and $10.",
+    "from $5-$10",
+    "`$x$`",
+    "```sh\necho $A$B\n```",
+    "$HOME/bin:$PATH",
+    "a $ b $ c",
+    "$$\n\n$$",
+    "\\$5 and \\$6",
+    "$x",
+    "\\(a\n\nb\\)",
+  ]) {
     expect(tokens(text), text).toEqual([]);
   }
 });
@@ -65,8 +77,16 @@ test("a formula that is not valid stays text", async () => {
 test("a formula cannot link, load or name anything", async () => {
   expect((await drawn("x")).querySelector("math mi")).not.toBeNull();
   for (const text of [
-    "\\href{javascript:alert(1)}{x}", "\\url{https://evil.example}", "\\includegraphics{https://evil.example/a.png}", "\\class{evil}{x}", "\\id{app}{x}", "\\style{position:fixed}{x}",
-    "\\data{a=b}{x}", "\\text{<img src=x onerror=alert(1)>}", "x\\tag{1}\\label{a}\\ref{a}", "\\color{red;background:url(https://evil.example)}x",
+    "\\href{javascript:alert(1)}{x}",
+    "\\url{https://evil.example}",
+    "\\includegraphics{https://evil.example/a.png}",
+    "\\class{evil}{x}",
+    "\\id{app}{x}",
+    "\\style{position:fixed}{x}",
+    "\\data{a=b}{x}",
+    "\\text{<img src=x onerror=alert(1)>}",
+    "x\\tag{1}\\label{a}\\ref{a}",
+    "\\color{red;background:url(https://evil.example)}x",
   ]) {
     const element = await drawn(text);
     for (const one of element.querySelectorAll("*")) {

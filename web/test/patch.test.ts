@@ -1,5 +1,12 @@
 import { expect, test } from "vitest";
-import { pairs, parsePatch, words, wordsOf } from "../src/ui/patch";
+import { pairs, parsePatch, words, wordsOf, type Hunk } from "../src/ui/patch";
+
+/** Returns the first hunk of a patch. */
+function firstHunk(patch: string): Hunk {
+  const hunk = parsePatch(patch)[0]?.hunks[0];
+  if (!hunk) throw new Error("the patch has no hunk");
+  return hunk;
+}
 
 const PATCH = `diff --git a/a.ts b/a.ts
 --- a/a.ts
@@ -22,7 +29,10 @@ const PATCH = `diff --git a/a.ts b/a.ts
 
 test("a patch is taken apart into files, hunks and lines", () => {
   const files = parsePatch(PATCH);
-  expect(files.map((file) => [file.old, file.new, file.hunks.length])).toEqual([["a.ts", "a.ts", 2], ["gone.ts", "/dev/null", 1]]);
+  expect(files.map((file) => [file.old, file.new, file.hunks.length])).toEqual([
+    ["a.ts", "a.ts", 2],
+    ["gone.ts", "/dev/null", 1],
+  ]);
   expect(files[0]?.hunks[0]?.lines).toEqual([
     { kind: "same", text: "one", old: 1, new: 1 },
     { kind: "del", text: "two", old: 2, new: null },
@@ -35,12 +45,21 @@ test("a patch is taken apart into files, hunks and lines", () => {
 
 test("lines that look like heads are content while a hunk has lines left", () => {
   const [file] = parsePatch("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- old\n+++ new\n same\n");
-  expect(file?.hunks[0]?.lines.map((line) => [line.kind, line.text])).toEqual([["del", "-- old"], ["add", "++ new"], ["same", "same"]]);
+  expect(file?.hunks[0]?.lines.map((line) => [line.kind, line.text])).toEqual([
+    ["del", "-- old"],
+    ["add", "++ new"],
+    ["same", "same"],
+  ]);
 });
 
 test("deleted and added lines are next to each other", () => {
-  const hunk = parsePatch(PATCH)[0]?.hunks[0];
-  expect(pairs(hunk!).map((pair) => [pair.left?.text ?? null, pair.right?.text ?? null])).toEqual([["one", "one"], ["two", "2"], [null, "two and a half"], ["three", "three"]]);
+  const hunk = firstHunk(PATCH);
+  expect(pairs(hunk).map((pair) => [pair.left?.text ?? null, pair.right?.text ?? null])).toEqual([
+    ["one", "one"],
+    ["two", "2"],
+    [null, "two and a half"],
+    ["three", "three"],
+  ]);
 });
 
 test("the words that differ are found, unless the lines have little in common", () => {
@@ -49,7 +68,7 @@ test("the words that differ are found, unless the lines have little in common", 
   expect(found?.new.map((piece) => piece.text).join("")).toBe("let total = 0;");
   expect(words("completely different", "xyz")).toBeNull();
   expect(words("a".repeat(1_000), "a")).toBeNull();
-  expect(wordsOf(parsePatch("--- a\n+++ b\n@@ -1 +1 @@\n-let a = 1\n+let a = 2\n")[0]!.hunks[0]!).size).toBe(2);
+  expect(wordsOf(firstHunk("--- a\n+++ b\n@@ -1 +1 @@\n-let a = 1\n+let a = 2\n")).size).toBe(2);
 });
 
 test("text that is no patch has no files", () => {

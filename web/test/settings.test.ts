@@ -7,12 +7,23 @@ import type { Place, Providers } from "../src/state/place";
 import { setPrefs } from "../src/state/prefs";
 import { changeOf, pairs, removalOf, rulesOf, words } from "../src/views/settings/parse";
 
-const model = (toolcall = true) => ({ capabilities: { toolcall, output: { text: true } }, limit: {}, cost: {} }) as unknown as Model;
+const model = (toolcall = true) =>
+  ({ capabilities: { toolcall, output: { text: true } }, limit: {}, cost: {} }) as unknown as Model;
 const provider = (id: string, models: string[], apiKey?: string) =>
-  ({ id, name: id, options: apiKey ? { apiKey } : {}, models: Object.fromEntries(models.map((name) => [name, model()])) }) as unknown as Provider;
+  ({
+    id,
+    name: id,
+    options: apiKey ? { apiKey } : {},
+    models: Object.fromEntries(models.map((name) => [name, model()])),
+  }) as unknown as Provider;
 const place = (providers: Provider[], config: Config = {}, model: Providers["model"] = null) => {
   const all: Providers = { providers, default: {}, model };
-  return { directory: "/", agents: () => [] as Agent[], providers: () => all, config: () => config } as unknown as Place;
+  return {
+    directory: "/",
+    agents: () => [] as Agent[],
+    providers: () => all,
+    config: () => config,
+  } as unknown as Place;
 };
 
 describe("the model of a prompt", () => {
@@ -53,16 +64,42 @@ describe("permission rules", () => {
   it("are read from every form", () => {
     expect(rulesOf(undefined)).toEqual([]);
     expect(rulesOf("ask")).toEqual([{ permission: "*", pattern: "*", action: "ask", isPlain: true }]);
-    expect(rulesOf({ edit: "deny", bash: { "*": "ask", "npm test": "allow" } }).map(({ permission, pattern, action }) => `${permission} ${pattern} ${action}`)).toEqual(["edit * deny", "bash * ask", "bash npm test allow"]);
+    expect(
+      rulesOf({ edit: "deny", bash: { "*": "ask", "npm test": "allow" } }).map(
+        ({ permission, pattern, action }) => `${permission} ${pattern} ${action}`,
+      ),
+    ).toEqual(["edit * deny", "bash * ask", "bash npm test allow"]);
   });
 
   it.each([
-    ["a first rule without a pattern", {}, { permission: "edit", pattern: "*", action: "deny" }, { permission: { edit: "deny" } }],
-    ["a pattern keeps the rule for the rest", { bash: "ask" }, { permission: "bash", pattern: "ls *", action: "allow" }, { permission: { bash: { "*": "ask", "ls *": "allow" } } }],
-    ["another pattern is added", { bash: { "ls *": "allow" } }, { permission: "bash", pattern: "rm *", action: "deny" }, { permission: { bash: { "rm *": "deny" } } }],
-    ["a permission without patterns", {}, { permission: "webfetch", pattern: "x", action: "deny" }, { permission: { webfetch: "deny" } }],
+    [
+      "a first rule without a pattern",
+      {},
+      { permission: "edit", pattern: "*", action: "deny" },
+      { permission: { edit: "deny" } },
+    ],
+    [
+      "a pattern keeps the rule for the rest",
+      { bash: "ask" },
+      { permission: "bash", pattern: "ls *", action: "allow" },
+      { permission: { bash: { "*": "ask", "ls *": "allow" } } },
+    ],
+    [
+      "another pattern is added",
+      { bash: { "ls *": "allow" } },
+      { permission: "bash", pattern: "rm *", action: "deny" },
+      { permission: { bash: { "rm *": "deny" } } },
+    ],
+    [
+      "a permission without patterns",
+      {},
+      { permission: "webfetch", pattern: "x", action: "deny" },
+      { permission: { webfetch: "deny" } },
+    ],
     ["a rule for everything", "ask", { permission: "*", pattern: "*", action: "allow" }, { permission: "allow" }],
-  ] as const)("%s", (_, before, rule, expected) => expect(changeOf(rule, rulesOf(before as Config["permission"]))).toEqual(expected));
+  ] as const)("%s", (_, before, rule, expected) =>
+    expect(changeOf(rule, rulesOf(before as Config["permission"]))).toEqual(expected),
+  );
 });
 
 describe("servers of tools", () => {

@@ -9,7 +9,14 @@ test("hidden characters are removed from prose and displayed in names and code",
 });
 
 test("sequences of a terminal are removed from prose", () => {
-  for (const sequence of ["\u001b[2J", "\u001b]0;owned\u0007", "\u001b]8;;javascript:x\u001b\\", "\u001bP1$r\u001b\\", "\u001b[38;5;1m", "\u001bc"]) {
+  for (const sequence of [
+    "\u001b[2J",
+    "\u001b]0;owned\u0007",
+    "\u001b]8;;javascript:x\u001b\\",
+    "\u001bP1$r\u001b\\",
+    "\u001b[38;5;1m",
+    "\u001bc",
+  ]) {
     expect(prose(`a${sequence}b`)).toBe("ab");
   }
 });
@@ -17,7 +24,12 @@ test("sequences of a terminal are removed from prose", () => {
 test("only colours and styles of an output have an effect", () => {
   const runs = ansi("\u001b[1;31mred\u001b[0m plain\u001b]0;owned\u0007 \u001b[2Jend");
   expect(runs[0]).toEqual({ text: "red", class: "ansi-bold ansi-31" });
-  expect(runs.slice(1).map((run) => run.text).join("")).toBe(" plain end");
+  expect(
+    runs
+      .slice(1)
+      .map((run) => run.text)
+      .join(""),
+  ).toBe(" plain end");
   expect(runs.slice(1).every((run) => run.class === "")).toBe(true);
 });
 
@@ -28,7 +40,10 @@ test("extended colours do not swallow other codes", () => {
 });
 
 test("a carriage return leaves the text after it", () => {
-  const shown = (text: string) => ansi(text).map((run) => run.text).join("");
+  const shown = (text: string) =>
+    ansi(text)
+      .map((run) => run.text)
+      .join("");
   expect(shown("10%\r50%\r100%\n")).toBe("100%\n");
   expect(shown("line\r\nnext")).toBe("line\nnext");
   expect(shown("done\r")).toBe("done");

@@ -3,6 +3,7 @@
 //   node tools/api.mjs doc.json          write the file
 //   node tools/api.mjs doc.json --check  fail if the file is not up to date
 import { readFileSync, writeFileSync } from "node:fs";
+import { formatted } from "./format.mjs";
 
 const TARGET = new URL("../src/api/types.gen.ts", import.meta.url);
 const [source, mode] = process.argv.slice(2);
@@ -27,12 +28,19 @@ function type(schema) {
   if (schema.allOf) return schema.allOf.map((part) => `(${type(part)})`).join(" & ");
   if (Array.isArray(schema.type)) return union(schema.type.map((one) => type({ ...schema, type: one })));
   switch (schema.type) {
-    case "string": return "string";
-    case "number": case "integer": return "number";
-    case "boolean": return "boolean";
-    case "null": return "null";
-    case "array": return `Array<${type(schema.items)}>`;
-    default: return object(schema);
+    case "string":
+      return "string";
+    case "number":
+    case "integer":
+      return "number";
+    case "boolean":
+      return "boolean";
+    case "null":
+      return "null";
+    case "array":
+      return `Array<${type(schema.items)}>`;
+    default:
+      return object(schema);
   }
 }
 
@@ -77,7 +85,7 @@ for (const [path, methods] of Object.entries(doc.paths).sort(([a], [b]) => (a < 
   }
 }
 lines.push("}", "");
-const text = lines.join("\n");
+const text = formatted("src/api/types.gen.ts", lines.join("\n"));
 if (mode === "--check") {
   if (readFileSync(TARGET, "utf8") !== text) {
     console.error("src/api/types.gen.ts differs from the API document: run node tools/api.mjs");

@@ -132,7 +132,8 @@
     (dolist (step '(("a" . "A") ("c" . "C")))
       (should (codewright-files-called
                (codewright-test-json
-                (format "{\"status\":\"completed\",\"content\":[{\"type\":\"diff\",\"path\":\"%s\",\"oldText\":\"%s\",\"newText\":\"%s\"}]}"
+                (format (concat "{\"status\":\"completed\",\"content\":[{\"type\":\"diff\",\"path\":\"%s\","
+                                "\"oldText\":\"%s\",\"newText\":\"%s\"}]}")
                         file (car step) (cdr step))))))
     (should (equal (nth 1 (codewright-files-changed file)) "a\nb\nc\n"))
     (should (string-match-p "^-a\n\\+A\n b" (codewright-files-diff file)))

@@ -1,5 +1,5 @@
--- Tests of the plugin: `nvim --headless -u NONE -i NONE --cmd "set rtp^=…" -c "luafile test/run.lua"`. Those that need the program run
--- on the stage of `editors/test/stage.sh`.
+-- Tests of the plugin: `nvim --headless -u NONE -i NONE --cmd "set rtp^=…" -c "luafile test/run.lua"`. Those that need
+-- the program run on the stage of `editors/test/stage.sh`.
 local stage = vim.env.CODEWRIGHT_STAGE
 local function print(text)
   io.stdout:write("\n" .. text .. "\n")
@@ -266,7 +266,8 @@ test("the channel opens files, shows differences, and reports the selection and 
   end
   assert(call(client, "run").error)
   client.socket:close()
-  for _, line in ipairs({ '{"method":"selection"}', '{"method":"hello","params":{"token":"' .. ("0"):rep(48) .. '"}}', "GET / HTTP/1.1" }) do
+  local wrong = '{"method":"hello","params":{"token":"' .. ("0"):rep(48) .. '"}}'
+  for _, line in ipairs({ '{"method":"selection"}', wrong, "GET / HTTP/1.1" }) do
     local other = connect()
     other.socket:write(line .. "\n")
     until_true("the end of " .. line, function()

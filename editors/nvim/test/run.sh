@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of the plugin with `nvim`, or with the program in NVIM. On the stage of `editors/test/stage.sh`, all of them.
+# Runs the tests of the plugin with `nvim`, or with the program in NVIM. On the stage of `editors/test/stage.sh`, all of
+# them.
 set -euo pipefail
 plugin="$(cd "$(dirname "$0")/.." && pwd)"
 export PLUGIN="$plugin"

@@ -20,7 +20,11 @@ export class ProblemActions implements vscode.CodeActionProvider {
       const title = what === "fix" ? "Fix with Codewright" : "Explain with Codewright"
       const action = new vscode.CodeAction(title, vscode.CodeActionKind.QuickFix)
       action.diagnostics = [...context.diagnostics]
-      action.command = { title, command: `codewright.${what}Problem`, arguments: [document.uri, [...context.diagnostics]] }
+      action.command = {
+        title,
+        command: `codewright.${what}Problem`,
+        arguments: [document.uri, [...context.diagnostics]],
+      }
       return action
     })
   }

@@ -72,7 +72,9 @@ export class Agent {
       },
     })
     this.child.on("error", (error) => this.connection.close(`the program could not be started: ${error.message}`))
-    this.child.on("exit", (code, signal) => this.connection.close(`the program ended (${signal ?? `exit code ${code}`})`))
+    this.child.on("exit", (code, signal) =>
+      this.connection.close(`the program ended (${signal ?? `exit code ${code}`})`),
+    )
   }
 
   /** Starts the program and waits until it answers. */
@@ -88,7 +90,8 @@ export class Agent {
         },
         START_DEADLINE_MS,
       )
-      if (fields(started)["protocolVersion"] !== 1) throw new Error("the program speaks another version of the protocol")
+      if (fields(started)["protocolVersion"] !== 1)
+        throw new Error("the program speaks another version of the protocol")
       agent.version = text(fields(fields(started)["agentInfo"])["version"], 100)
       return agent
     } catch (error) {

@@ -129,7 +129,8 @@ export function readSteps(update: unknown): Step[] {
   }
   patch(filediff["file"], filediff["patch"])
   for (const file of list(metadata["files"], MAX_FILES).map(fields)) {
-    if (typeof file["movePath"] === "string" && file["movePath"] !== "") found.push({ kind: "created", path: file["movePath"] })
+    if (typeof file["movePath"] === "string" && file["movePath"] !== "")
+      found.push({ kind: "created", path: file["movePath"] })
     patch(file["filePath"], file["patch"])
   }
   if (found.length > 0) return found

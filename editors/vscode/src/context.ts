@@ -119,7 +119,9 @@ export function shown(file: string, directory: string): string {
   return isInside(directory, file) ? path.relative(directory, file) : file
 }
 
-/** Returns a reference to the current file and its selected lines, as the terminal client and the chat understand it. */
+/**
+ * Returns a reference to the current file and its selected lines, as the terminal client and the chat understand it.
+ */
 export function reference(directory: string): string | null {
   const editor = currentEditor()
   if (editor === undefined) return null
@@ -157,7 +159,9 @@ export async function build(prompt: string, images: Image[], directory: string):
 
 /** Returns the references in a text, each once. */
 export function mentions(prompt: string): string[] {
-  const found = [...prompt.matchAll(/(?:^|[\s(])@([^\s@]+)/g)].map((match) => (match[1] ?? "").replace(/[.,;:!?)]+$/, ""))
+  const found = [...prompt.matchAll(/(?:^|[\s(])@([^\s@]+)/g)].map((match) =>
+    (match[1] ?? "").replace(/[.,;:!?)]+$/, ""),
+  )
   return [...new Set(found)].filter((name) => name !== "").slice(0, MAX_MENTIONS)
 }
 
@@ -217,7 +221,10 @@ function addProblems(directory: string, built: Built): void {
   const count = found.problems.length
   built.attachments.push(`${count} ${count === 1 ? "problem" : "problems"}`)
   const rest = found.truncated ? "\nMore problems are left out." : ""
-  const text = count === 0 ? "The editor shows no problems." : `Problems that the editor shows:\n${listed(found.problems, directory)}${rest}`
+  const text =
+    count === 0
+      ? "The editor shows no problems."
+      : `Problems that the editor shows:\n${listed(found.problems, directory)}${rest}`
   built.blocks.push({ type: "text", text })
 }
 
@@ -234,10 +241,16 @@ export function listed(found: Problem[], directory: string): string {
 function addOpenFiles(directory: string, built: Built): void {
   const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs)
   const files = tabs.map((tab) => (tab.input instanceof vscode.TabInputText ? tab.input.uri : null))
-  const paths = [...new Set(files.filter((uri) => uri?.scheme === "file").map((uri) => uri?.fsPath ?? ""))].slice(0, MAX_OPEN)
+  const paths = [...new Set(files.filter((uri) => uri?.scheme === "file").map((uri) => uri?.fsPath ?? ""))].slice(
+    0,
+    MAX_OPEN,
+  )
   built.attachments.push(`${paths.length} open ${paths.length === 1 ? "file" : "files"}`)
   const names = paths.map((file) => `- ${shown(file, directory)}`).join("\n")
-  built.blocks.push({ type: "text", text: paths.length === 0 ? "No files are open." : `Files that are open in the editor:\n${names}` })
+  built.blocks.push({
+    type: "text",
+    text: paths.length === 0 ? "No files are open." : `Files that are open in the editor:\n${names}`,
+  })
 }
 
 const SPECIAL: Mention[] = [

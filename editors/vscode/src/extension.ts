@@ -31,8 +31,15 @@ export async function activate(context: vscode.ExtensionContext): Promise<Export
   const status = new Status()
   const settings = (): vscode.WorkspaceConfiguration => vscode.workspace.getConfiguration("codewright")
 
-  const view = new ChatView(context.extensionUri, () => sessions, () => review)
-  const review = new Review(() => sessions.active?.directory ?? directory() ?? "", (files) => view.show({ type: "changes", files }))
+  const view = new ChatView(
+    context.extensionUri,
+    () => sessions,
+    () => review,
+  )
+  const review = new Review(
+    () => sessions.active?.directory ?? directory() ?? "",
+    (files) => view.show({ type: "changes", files }),
+  )
   const sessions: Sessions = new Sessions({
     program: findProgram,
     directory,
@@ -250,7 +257,12 @@ async function aboutFile(window: Window): Promise<void> {
   await aboutProblems(window, "fix", editor.document.uri, diagnostics)
 }
 
-async function aboutProblems(window: Window, what: "fix" | "explain", uri: unknown, diagnostics: unknown): Promise<void> {
+async function aboutProblems(
+  window: Window,
+  what: "fix" | "explain",
+  uri: unknown,
+  diagnostics: unknown,
+): Promise<void> {
   if (!(uri instanceof vscode.Uri) || !Array.isArray(diagnostics)) return
   const document = await vscode.workspace.openTextDocument(uri)
   const wanted = diagnostics as vscode.Diagnostic[]
@@ -268,11 +280,14 @@ async function onFile(node: unknown, action: (file: string) => Promise<void>): P
 }
 
 /** Runs an action on the hunk of a list entry or of a button, or on the one at the cursor. */
-async function onHunk(review: Review, node: unknown, action: (file: string, hunk: Hunk) => Promise<void>): Promise<void> {
+async function onHunk(
+  review: Review,
+  node: unknown,
+  action: (file: string, hunk: Hunk) => Promise<void>,
+): Promise<void> {
   const given = fields(node)
   const at =
     given["kind"] === "hunk" ? { file: text(given["path"], 4096), hunk: given["hunk"] as Hunk } : review.atCursor()
   if (at === null) return void vscode.window.showInformationMessage("There is no change of Codewright at the cursor.")
   await action(at.file, at.hunk)
 }
-

@@ -16,8 +16,8 @@ export function documentOf(file: string): vscode.TextDocument | undefined {
 }
 
 /**
- * Returns the present text of a file, also if it is not saved, or null if there is no file. The editor notices changes of
- * the disk late, so a saved document is read from the disk.
+ * Returns the present text of a file, also if it is not saved, or null if there is no file. The editor notices changes
+ * of the disk late, so a saved document is read from the disk.
  */
 export async function currentText(file: string): Promise<string | null> {
   const document = documentOf(file)
@@ -35,7 +35,7 @@ class NotUtf8 extends RpcError {}
 
 /** Reads a regular file. Returns null if it does not exist. */
 async function diskText(file: string): Promise<string | null> {
-  let handle
+  let handle: Awaited<ReturnType<typeof fs.open>>
   try {
     // A pipe would block the open otherwise.
     handle = await fs.open(file, constants.O_RDONLY | constants.O_NONBLOCK)
@@ -71,7 +71,8 @@ async function checked(file: string): Promise<string> {
   if (roots.some((root) => isInside(root, plain))) {
     const real = await realPath(plain)
     const realRoots = await Promise.all(roots.map(realPath))
-    if (!realRoots.some((root) => isInside(root, real))) throw new RpcError(-32602, `\`${file}\` is a link out of the workspace`)
+    if (!realRoots.some((root) => isInside(root, real)))
+      throw new RpcError(-32602, `\`${file}\` is a link out of the workspace`)
   }
   return plain
 }
@@ -89,7 +90,10 @@ async function realPath(file: string): Promise<string> {
     const parent = path.dirname(file)
     if (!isMissing(error) || parent === file) throw error
     // The target of a dangling link would be created.
-    const isLink = await fs.lstat(file).then((info) => info.isSymbolicLink(), () => false)
+    const isLink = await fs.lstat(file).then(
+      (info) => info.isSymbolicLink(),
+      () => false,
+    )
     if (isLink) throw new RpcError(-32602, `\`${file}\` is a link to a missing file`)
     return path.join(await realPath(parent), path.basename(file))
   }
@@ -114,7 +118,8 @@ export async function writeTextFile(
   before: (file: string, text: string | null) => void,
 ): Promise<void> {
   const file = await checked(params.path)
-  if (params.content.length > MAX_FILE_BYTES) throw new RpcError(-32602, `the text is larger than ${MAX_FILE_BYTES >> 20} MiB`)
+  if (params.content.length > MAX_FILE_BYTES)
+    throw new RpcError(-32602, `the text is larger than ${MAX_FILE_BYTES >> 20} MiB`)
   before(file, await currentText(file))
   await setText(file, params.content)
 }
@@ -140,6 +145,7 @@ export async function showFile(file: string, line?: number, character?: number):
   const info = await fs.stat(file)
   if (!path.isAbsolute(file) || !info.isFile()) throw new Error(`\`${file}\` is not a file`)
   const at = line === undefined ? undefined : new vscode.Position(line, character ?? 0)
-  const options: vscode.TextDocumentShowOptions = at === undefined ? { preview: true } : { preview: true, selection: new vscode.Range(at, at) }
+  const options: vscode.TextDocumentShowOptions =
+    at === undefined ? { preview: true } : { preview: true, selection: new vscode.Range(at, at) }
   await vscode.window.showTextDocument(vscode.Uri.file(file), options)
 }

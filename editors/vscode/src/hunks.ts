@@ -52,13 +52,17 @@ export function hunks(before: string, after: string): Hunk[] {
 /** Returns the text after without the hunk. */
 export function reject(before: string, after: string, hunk: Hunk): string {
   const restored = lines(before).slice(hunk.before.line, hunk.before.line + hunk.before.count)
-  return lines(after).toSpliced(hunk.after.line, hunk.after.count, ...restored).join("")
+  return lines(after)
+    .toSpliced(hunk.after.line, hunk.after.count, ...restored)
+    .join("")
 }
 
 /** Returns the text before with the hunk, so that the hunk is no difference any more. */
 export function accept(before: string, after: string, hunk: Hunk): string {
   const kept = lines(after).slice(hunk.after.line, hunk.after.line + hunk.after.count)
-  return lines(before).toSpliced(hunk.before.line, hunk.before.count, ...kept).join("")
+  return lines(before)
+    .toSpliced(hunk.before.line, hunk.before.count, ...kept)
+    .join("")
 }
 
 /** Returns the hunk at a line of the text after. A hunk that only removed lines is at the line that follows them. */

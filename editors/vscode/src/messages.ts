@@ -25,11 +25,7 @@ export interface ChangedFile {
 }
 
 /** The state of the program. */
-export type Phase =
-  | { name: "starting" }
-  | { name: "ready" }
-  | { name: "missing" }
-  | { name: "failed"; reason: string }
+export type Phase = { name: "starting" } | { name: "ready" } | { name: "missing" } | { name: "failed"; reason: string }
 
 /** The active editor, for the buttons of the composer. */
 export interface EditorState {

@@ -10,7 +10,9 @@ const NAME = process.platform === "win32" ? "codewright.exe" : "codewright"
 export function candidates(setting: string, searchPath: string, home: string): string[] {
   if (setting !== "") return path.isAbsolute(setting) ? [setting] : []
   const folders = searchPath.split(path.delimiter).filter((folder) => path.isAbsolute(folder))
-  return [...folders, path.join(home, ".cargo", "bin"), path.join(home, ".local", "bin")].map((folder) => path.join(folder, NAME))
+  return [...folders, path.join(home, ".cargo", "bin"), path.join(home, ".local", "bin")].map((folder) =>
+    path.join(folder, NAME),
+  )
 }
 
 export async function findProgram(): Promise<string | null> {
@@ -41,7 +43,8 @@ const BUILD = "Build from a Checkout…"
 /** Offers to choose or to build the program. Returns whether it can be found now. */
 export async function locate(): Promise<boolean> {
   const found = await findProgram()
-  const text = found === null ? "The program `codewright` was not found on PATH or in ~/.cargo/bin." : `The program is ${found}.`
+  const text =
+    found === null ? "The program `codewright` was not found on PATH or in ~/.cargo/bin." : `The program is ${found}.`
   const choice = await vscode.window.showInformationMessage(text, CHOOSE, BUILD)
   if (choice === CHOOSE) return choose()
   if (choice === BUILD) await buildFromCheckout()
@@ -84,6 +87,11 @@ async function buildFromCheckout(): Promise<void> {
     "Build",
   )
   if (agreed !== "Build") return
-  const terminal = vscode.window.createTerminal({ name: "Build Codewright", shellPath: "cargo", shellArgs: args, cwd: folder })
+  const terminal = vscode.window.createTerminal({
+    name: "Build Codewright",
+    shellPath: "cargo",
+    shellArgs: args,
+    cwd: folder,
+  })
   terminal.show()
 }

@@ -14,7 +14,10 @@ export async function prompt(session: Session, request: Request, review: Review)
 
 async function question(request: Request): Promise<string | null> {
   const items = request.choices.map((choice) => ({ label: choice.label, id: choice.id }))
-  const picked = await vscode.window.showQuickPick(items, { title: request.title.slice(0, MAX_TEXT), ignoreFocusOut: true })
+  const picked = await vscode.window.showQuickPick(items, {
+    title: request.title.slice(0, MAX_TEXT),
+    ignoreFocusOut: true,
+  })
   return picked?.id ?? null
 }
 

@@ -14,9 +14,13 @@ const MAX_TEXTS = 50
 /** How long the list waits for more changes. */
 const SETTLE_MS = 200
 
-type Node = { kind: "file"; path: string; hunks: Hunk[]; isKnown: boolean } | { kind: "hunk"; path: string; hunk: Hunk; text: string }
+type Node =
+  | { kind: "file"; path: string; hunks: Hunk[]; isKnown: boolean }
+  | { kind: "hunk"; path: string; hunk: Hunk; text: string }
 
-export class Review implements vscode.TextDocumentContentProvider, vscode.CodeLensProvider, vscode.TreeDataProvider<Node> {
+export class Review
+  implements vscode.TextDocumentContentProvider, vscode.CodeLensProvider, vscode.TreeDataProvider<Node>
+{
   private readonly changes = new Changes()
   private readonly texts = new Map<string, string>()
   private readonly found = new Map<string, Hunk[]>()
@@ -108,7 +112,11 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.CodeLe
     this.treeChanged.fire()
     this.lensesChanged.fire()
     void vscode.commands.executeCommand("setContext", "codewright.hasChanges", files.length > 0)
-    void vscode.commands.executeCommand("setContext", "codewright.changedFiles", files.map((file) => file.path))
+    void vscode.commands.executeCommand(
+      "setContext",
+      "codewright.changedFiles",
+      files.map((file) => file.path),
+    )
   }
 
   private compare(file: string, before: string, current: string): Hunk[] {
@@ -129,7 +137,9 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.CodeLe
   /** Shows two texts side by side. Without `after`, the right side is the file. */
   async showTexts(file: string, before: string, after: string | undefined): Promise<void> {
     const right = after === undefined ? vscode.Uri.file(file) : this.keep(file, after)
-    await vscode.commands.executeCommand("vscode.diff", this.keep(file, before), right, path.basename(file), { preview: true })
+    await vscode.commands.executeCommand("vscode.diff", this.keep(file, before), right, path.basename(file), {
+      preview: true,
+    })
   }
 
   private keep(file: string, text: string): vscode.Uri {
@@ -194,7 +204,11 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.CodeLe
   }
 
   /** Runs an action if the hunk still fits the texts. */
-  private async settle(file: string, hunk: Hunk, action: (before: string, current: string) => Promise<void>): Promise<void> {
+  private async settle(
+    file: string,
+    hunk: Hunk,
+    action: (before: string, current: string) => Promise<void>,
+  ): Promise<void> {
     const before = this.changes.before(file)
     const current = await currentText(file)
     if (before === undefined) return
@@ -245,7 +259,11 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.CodeLe
       return [
         new vscode.CodeLens(range, { title: "$(check) Accept", command: "codewright.acceptHunk", arguments: [node] }),
         new vscode.CodeLens(range, { title: "$(discard) Reject", command: "codewright.rejectHunk", arguments: [node] }),
-        new vscode.CodeLens(range, { title: `Codewright${removed}${added}`, command: "codewright.reviewFile", arguments: [node] }),
+        new vscode.CodeLens(range, {
+          title: `Codewright${removed}${added}`,
+          command: "codewright.reviewFile",
+          arguments: [node],
+        }),
       ]
     })
   }
@@ -267,10 +285,13 @@ export class Review implements vscode.TextDocumentContentProvider, vscode.CodeLe
 
   getTreeItem(node: Node): vscode.TreeItem {
     if (node.kind === "file") {
-      const state = node.hunks.length > 0 ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.None
+      const state =
+        node.hunks.length > 0 ? vscode.TreeItemCollapsibleState.Expanded : vscode.TreeItemCollapsibleState.None
       const item = new vscode.TreeItem(vscode.Uri.file(node.path), state)
       item.contextValue = "file"
-      item.description = node.isKnown ? path.dirname(shown(node.path, this.directory())) : "the text before is not known"
+      item.description = node.isKnown
+        ? path.dirname(shown(node.path, this.directory()))
+        : "the text before is not known"
       item.command = { title: "Show Change", command: "codewright.reviewFile", arguments: [node] }
       return item
     }

@@ -101,7 +101,7 @@ export class Connection {
 
   private receive(line: string): void {
     if (line.trim() === "") return
-    let message
+    let message: ReturnType<typeof fields>
     try {
       message = fields(JSON.parse(line))
     } catch {

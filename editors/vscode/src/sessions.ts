@@ -61,7 +61,12 @@ export class Sessions {
   }
 
   tabs(): SessionTab[] {
-    return this.all.map(({ id, title, isRunning, requests }) => ({ id, title, isRunning, isWaiting: requests.length > 0 }))
+    return this.all.map(({ id, title, isRunning, requests }) => ({
+      id,
+      title,
+      isRunning,
+      isWaiting: requests.length > 0,
+    }))
   }
 
   state(): ToView {
@@ -73,7 +78,14 @@ export class Sessions {
     const agent = await this.running()
     if (agent === null || this.active !== null) return
     const last = this.owner.remembered()
-    if (last !== undefined && (await this.load(last).then(() => true, () => false))) return
+    if (
+      last !== undefined &&
+      (await this.load(last).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return
     await this.create()
   }
 

@@ -19,7 +19,9 @@ export class Status {
     this.item.tooltip = [
       `Codewright: ${state}`,
       session === null ? "" : session.title,
-      used === undefined || used.size === 0 ? "" : `${Math.round((100 * used.used) / used.size)} % of the context is used`,
+      used === undefined || used.size === 0
+        ? ""
+        : `${Math.round((100 * used.used) / used.size)} % of the context is used`,
       cost === undefined ? "" : `Cost of the session: ${money(cost)}`,
     ]
       .filter((line) => line !== "")
@@ -34,10 +36,12 @@ export class Status {
 }
 
 function describe(sessions: Sessions): { icon: string; state: string; isUrgent: boolean } {
-  if (sessions.phase.name === "missing") return { icon: "$(warning)", state: "the program is not installed", isUrgent: false }
+  if (sessions.phase.name === "missing")
+    return { icon: "$(warning)", state: "the program is not installed", isUrgent: false }
   if (sessions.phase.name === "failed") return { icon: "$(error)", state: sessions.phase.reason, isUrgent: false }
   if (sessions.phase.name === "starting") return { icon: "$(code)", state: "starts when it is used", isUrgent: false }
-  if (sessions.all.some((it) => it.requests.length > 0)) return { icon: "$(bell-dot)", state: "waits for you", isUrgent: true }
+  if (sessions.all.some((it) => it.requests.length > 0))
+    return { icon: "$(bell-dot)", state: "waits for you", isUrgent: true }
   if (sessions.all.some((it) => it.isRunning)) return { icon: "$(sync~spin)", state: "working", isUrgent: false }
   return { icon: "$(code)", state: "ready", isUrgent: false }
 }

@@ -136,7 +136,12 @@ export function apply(session: Session, event: Event): Item | null {
     case "update":
       return update(session, fields(event.update))
     case "user":
-      return push(session, { kind: "user", id: "", text: clipped(event.text, MAX_TEXT), attachments: event.attachments })
+      return push(session, {
+        kind: "user",
+        id: "",
+        text: clipped(event.text, MAX_TEXT),
+        attachments: event.attachments,
+      })
     case "error":
       return push(session, { kind: "error", text: clipped(event.text, MAX_OUTPUT), signIn: event.signIn })
     case "running":
@@ -184,7 +189,9 @@ function update(session: Session, it: ReturnType<typeof fields>): Item | null {
       session.plan = list(it["entries"], 200).map(planEntry)
       return null
     case "available_commands_update":
-      session.commands = list(it["availableCommands"]).map(command).filter((entry) => entry.name !== "")
+      session.commands = list(it["availableCommands"])
+        .map(command)
+        .filter((entry) => entry.name !== "")
       return null
     case "config_option_update":
       session.options = readOptions(it["configOptions"])
@@ -220,8 +227,14 @@ function userChunk(session: Session, content: ReturnType<typeof fields>, message
   return item
 }
 
-function grow(session: Session, kind: "agent" | "thought", id: string, content: ReturnType<typeof fields>): Item | null {
-  const piece = content["type"] === "text" ? text(content["text"], MAX_TEXT) : `[${text(content["type"], 40) || "content"}]`
+function grow(
+  session: Session,
+  kind: "agent" | "thought",
+  id: string,
+  content: ReturnType<typeof fields>,
+): Item | null {
+  const piece =
+    content["type"] === "text" ? text(content["text"], MAX_TEXT) : `[${text(content["type"], 40) || "content"}]`
   if (piece === "") return null
   const last = session.items.at(-1)
   if (last?.kind === kind && last.id === id) {
@@ -258,7 +271,9 @@ function toolCall(session: Session, it: ReturnType<typeof fields>): Item {
 }
 
 function status(value: unknown): ToolItem["status"] | undefined {
-  return value === "pending" || value === "in_progress" || value === "completed" || value === "failed" ? value : undefined
+  return value === "pending" || value === "in_progress" || value === "completed" || value === "failed"
+    ? value
+    : undefined
 }
 
 export function readPlaces(value: unknown): Place[] {
@@ -345,11 +360,13 @@ export function readRequest(id: string, params: unknown): Request {
   const input = fields(call["rawInput"])
   const choices = list(fields(params)["options"], 100)
     .map(fields)
-    .map((entry): Choice => ({
-      id: text(entry["optionId"], 200),
-      label: text(entry["name"], 300) || text(entry["optionId"], 200),
-      role: text(entry["kind"], 40).startsWith("reject") ? "reject" : "allow",
-    }))
+    .map(
+      (entry): Choice => ({
+        id: text(entry["optionId"], 200),
+        label: text(entry["name"], 300) || text(entry["optionId"], 200),
+        role: text(entry["kind"], 40).startsWith("reject") ? "reject" : "allow",
+      }),
+    )
   const isQuestion = !choices.every((choice) => PERMISSION_IDS.has(choice.id))
   const title = text(call["title"], 4000)
   // The arguments of a call are shown as they are, because the title is only a part of them.

@@ -70,8 +70,14 @@ test("changes are listed, shown as differences, and accepted and rejected by hun
   const provider = stub.providers["codewright-text"] as { provideTextDocumentContent(uri: unknown): string }
   assert.equal(provider.provideTextDocumentContent(shown[1]), ORIGINAL)
 
-  const lenses = (stub.providers["lenses"] as { provideCodeLenses(it: unknown): CodeLens[] }).provideCodeLenses(editor.document)
-  assert.deepEqual(lenses.map((it) => it.command.title).slice(0, 3), ["$(check) Accept", "$(discard) Reject", "Codewright −1 +1"])
+  const lenses = (stub.providers["lenses"] as { provideCodeLenses(it: unknown): CodeLens[] }).provideCodeLenses(
+    editor.document,
+  )
+  assert.deepEqual(lenses.map((it) => it.command.title).slice(0, 3), [
+    "$(check) Accept",
+    "$(discard) Reject",
+    "Codewright −1 +1",
+  ])
   assert.equal(lenses.length, 6)
 
   // The hunk at the cursor, and then the other one.
@@ -165,7 +171,10 @@ test("a question is answered in the chat", { skip }, async () => {
   chat.say("QUIZ me")
   const request = await until("the question", () => chat.update().session?.requests[0])
   assert.deepEqual([request.title, request.isQuestion], ["Which color?", true])
-  assert.deepEqual(request.choices.map((it) => it.label), ["Red", "Blue", "Dismiss"])
+  assert.deepEqual(
+    request.choices.map((it) => it.label),
+    ["Red", "Blue", "Dismiss"],
+  )
   chat.send({ type: "answer", request: request.id, choice: "1" })
   await chat.shows("agent: Quizzed.")
   assert.match(chat.text, /Blue/)
@@ -175,7 +184,10 @@ test("a plan is shown", { skip }, async () => {
   await fresh()
   chat.say("PLAN it")
   await chat.shows("agent: Planned it.")
-  assert.deepEqual(chat.session?.plan.map((it) => it.status), ["completed", "in_progress"])
+  assert.deepEqual(
+    chat.session?.plan.map((it) => it.status),
+    ["completed", "in_progress"],
+  )
 })
 
 test("a turn is cancelled, and a failure is shown", { skip }, async () => {
@@ -194,9 +206,13 @@ test("a turn is cancelled, and a failure is shown", { skip }, async () => {
 
 test("the model and the mode are chosen with the native pickers", { skip }, async () => {
   await fresh()
-  stub.answer = (kind, _text, items) => (kind === "pick" ? (items as { value: string }[]).find((it) => it.value === "mock/other-model") : undefined)
+  stub.answer = (kind, _text, items) =>
+    kind === "pick" ? (items as { value: string }[]).find((it) => it.value === "mock/other-model") : undefined
   await stub.commands.get("codewright.selectModel")?.()
-  await until("the model", () => chat.update().session?.options.find((it) => it.id === "model")?.current === "mock/other-model")
+  await until(
+    "the model",
+    () => chat.update().session?.options.find((it) => it.id === "model")?.current === "mock/other-model",
+  )
   chat.send({ type: "option", id: "mode", value: "plan" })
   await until("the mode", () => chat.update().session?.options.find((it) => it.id === "mode")?.current === "plan")
 })
@@ -210,10 +226,11 @@ test("sessions are listed and opened with their content, and another one stays o
   chat.send({ type: "close", session: id })
   await until("another session", () => chat.update().session !== null && chat.session?.id !== id)
   assert.ok(!window.sessions.all.some((session) => session.id === id))
-  stub.answer = (kind, _text, items) => (kind === "pick" ? (items as { id: string }[]).find((it) => it.id === id) : undefined)
+  stub.answer = (kind, _text, items) =>
+    kind === "pick" ? (items as { id: string }[]).find((it) => it.id === id) : undefined
   await stub.commands.get("codewright.sessions")?.()
   await until("the session", () => chat.update().session?.id === id)
-  assert.match(chat.text, /user: first prompt of a stored session[^]*agent: Hello from the model/)
+  assert.match(chat.text, /user: first prompt of a stored session[\s\S]*agent: Hello from the model/)
   assert.ok(window.sessions.all.length > 1)
   const other = window.sessions.all.find((session) => session.id !== id)
   chat.send({ type: "switch", session: other?.id })
@@ -266,13 +283,20 @@ const tmux = ((): boolean => {
 // The terminal client of a program that does not know the channel is not tested with it.
 const knowsChannel = stage !== undefined && readFileSync(program).includes("the selected text in the editor")
 
-test("the terminal client gets references, and reads the selection", { skip: skip || (tmux ? false : "tmux is not installed") }, async () => {
+test("the terminal client gets references, and reads the selection", {
+  skip: skip || (tmux ? false : "tmux is not installed"),
+}, async () => {
   const editor = await stub.open(file)
   stub.select(editor, new Range(0, 0, 2, 0))
   await stub.commands.get("codewright.openTerminal")?.()
   const terminal = stub.terminals.at(-1)
   assert.ok(terminal)
-  const options = terminal.options as { shellPath: string; shellArgs: string[]; env: Record<string, string>; cwd: string }
+  const options = terminal.options as {
+    shellPath: string
+    shellArgs: string[]
+    env: Record<string, string>
+    cwd: string
+  }
   // What the editor does with these options: it runs the program in a terminal.
   const server = ["-S", path.join(folder, "tmux.socket")]
   const env = Object.entries(options.env).flatMap(([name, value]) => ["-e", `${name}=${value}`])

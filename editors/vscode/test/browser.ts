@@ -36,7 +36,12 @@ export interface Shown {
 }
 
 /** Opens the view. `frame` can put styles of an editor around it. */
-export async function open(browser: Browser, size: { width: number; height: number }, styles = "", scale = 1): Promise<Shown> {
+export async function open(
+  browser: Browser,
+  size: { width: number; height: number },
+  styles = "",
+  scale = 1,
+): Promise<Shown> {
   const context = await browser.newContext({ viewport: size, deviceScaleFactor: scale })
   const page = await context.newPage()
   page.setDefaultTimeout(60_000)
@@ -53,8 +58,10 @@ export async function open(browser: Browser, size: { width: number; height: numb
       const body = html({ nonce: "bm9uY2U", source: ORIGIN, script: `${ORIGIN}/view.js`, style: `${ORIGIN}/view.css` })
       return route.fulfill({ contentType: content, body })
     }
-    if (url === `${ORIGIN}/view.js`) return route.fulfill({ contentType: "text/javascript", body: readFileSync("out/view.js", "utf8") })
-    if (url === `${ORIGIN}/view.css`) return route.fulfill({ contentType: "text/css", body: styles + readFileSync("out/view.css", "utf8") })
+    if (url === `${ORIGIN}/view.js`)
+      return route.fulfill({ contentType: "text/javascript", body: readFileSync("out/view.js", "utf8") })
+    if (url === `${ORIGIN}/view.css`)
+      return route.fulfill({ contentType: "text/css", body: styles + readFileSync("out/view.css", "utf8") })
     if (!url.endsWith("/favicon.ico")) troubles.push(`request: ${url}`)
     return route.abort()
   })
@@ -82,9 +89,11 @@ export async function connect(shown: Shown, view: StubView): Promise<void> {
   let last: Promise<unknown> = Promise.resolve()
   view.webview.postMessage = (message) => {
     const copy = JSON.parse(JSON.stringify(message))
-    last = last.then(() => post(copy)).catch(() => {
-      // The page was closed.
-    })
+    last = last
+      .then(() => post(copy))
+      .catch(() => {
+        // The page was closed.
+      })
     return Promise.resolve(true)
   }
   const seen = shown.sent.splice(0)

@@ -33,7 +33,10 @@ test("every contributed command exists, and everything named in the manifest is 
   const known = [...contributed, ...inner].sort()
   assert.deepEqual([...stub.commands.keys()].sort(), known)
   const views: { id: string }[] = manifest.contributes.views.codewright
-  assert.deepEqual(views.map((it) => it.id).filter((id) => stub.providers[id] === undefined), [])
+  assert.deepEqual(
+    views.map((it) => it.id).filter((id) => stub.providers[id] === undefined),
+    [],
+  )
 })
 
 test("a workspace cannot set the program, and an untrusted one gets no extension", () => {
@@ -45,18 +48,23 @@ test("a workspace cannot set the program, and an untrusted one gets no extension
   for (const version of Object.values(manifest.devDependencies)) assert.match(String(version), /^\d+\.\d+\.\d+$/)
   const source = ["extension", "sessions", "review", "view", "program", "terminal"]
   const read = source.map((name) => readFileSync(`src/${name}.ts`, "utf8")).join("\n")
-  for (const name of Object.keys(settings)) assert.ok(read.includes(`"${name.replace("codewright.", "")}"`), `${name} is not used`)
+  for (const name of Object.keys(settings))
+    assert.ok(read.includes(`"${name.replace("codewright.", "")}"`), `${name} is not used`)
 })
 
 test("the page loads one script and one style sheet, and nothing else", () => {
   const html = page({ nonce: "N", source: "S", script: "view.js", style: "view.css" })
   const policy = /Content-Security-Policy" content="([^"]*)"/.exec(html)?.[1] ?? ""
-  const expected = "default-src 'none'; script-src 'nonce-N'; style-src S; img-src data:; base-uri 'none'; form-action 'none'"
+  const expected =
+    "default-src 'none'; script-src 'nonce-N'; style-src S; img-src data:; base-uri 'none'; form-action 'none'"
   assert.equal(policy, expected)
   assert.equal(html.match(/<script/g)?.length, 1)
   assert.doesNotMatch(html, / on\w+=|style=/)
   for (const name of ["dom", "items", "markdown", "composer", "main"]) {
-    assert.doesNotMatch(readFileSync(`webview/${name}.ts`, "utf8"), /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(/)
+    assert.doesNotMatch(
+      readFileSync(`webview/${name}.ts`, "utf8"),
+      /innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(/,
+    )
   }
 })
 
@@ -66,7 +74,8 @@ test("without the program, the chat offers to find it, and the user can choose i
   assert.match(stub.statusText, /warning/)
   const program = path.join(folder, "own-program")
   writeFileSync(program, "#!/bin/sh\nexit 3\n", { mode: 0o755 })
-  stub.answer = (kind, _text, items) => (kind === "information" ? items[0] : kind === "dialog" ? [Uri.file(program)] : undefined)
+  stub.answer = (kind, _text, items) =>
+    kind === "information" ? items[0] : kind === "dialog" ? [Uri.file(program)] : undefined
   chat.send({ type: "command", name: "locate" })
   // The program ends at once, which is reported.
   await until("the failure", () => chat.update().phase === "failed")
@@ -123,7 +132,10 @@ test("links out of the workspace, directories, pipes and binary files are refuse
     await assert.rejects(readTextFile({ path: path.join(folder, name) }), name)
   }
   for (const name of ["link.txt", "dangling.txt", "linked/new.txt"]) {
-    await assert.rejects(writeTextFile({ path: path.join(folder, name), content: "x" }, () => {}), name)
+    await assert.rejects(
+      writeTextFile({ path: path.join(folder, name), content: "x" }, () => {}),
+      name,
+    )
   }
   await assert.rejects(readTextFile({ path: "src/util.py" }), /absolute/)
   assert.equal(readFileSync(outside, "utf8"), "secret")
@@ -145,7 +157,10 @@ test("references add the selection, problems, open files and buffers", async () 
   assert.deepEqual(built.missing, ["../../etc/passwd", "nobody"])
   editor.document.type("dirty\n")
   const dirty = await build("@src/util.py#L1", [{ mime: "image/png", data: "AAAA" }], folder)
-  assert.deepEqual(dirty.blocks.map((block) => block.type), ["text", "text", "resource", "image"])
+  assert.deepEqual(
+    dirty.blocks.map((block) => block.type),
+    ["text", "text", "resource", "image"],
+  )
 })
 
 test("a problem has actions in the light bulb", async () => {
@@ -154,7 +169,10 @@ test("a problem has actions in the light bulb", async () => {
   const diagnostics = stub.diagnostics.get(file)?.list ?? []
   const provider = stub.providers["actions"] as { provideCodeActions(...args: unknown[]): CodeAction[] }
   const actions = provider.provideCodeActions(editor.document, new Range(0, 0, 0, 0), { diagnostics })
-  assert.deepEqual(actions.map((action) => action.title), ["Fix with Codewright", "Explain with Codewright"])
+  assert.deepEqual(
+    actions.map((action) => action.title),
+    ["Fix with Codewright", "Explain with Codewright"],
+  )
   assert.ok(actions.every((action) => stub.commands.has(action.command?.command ?? "")))
   assert.deepEqual(provider.provideCodeActions(editor.document, new Range(0, 0, 0, 0), { diagnostics: [] }), [])
 })
@@ -200,6 +218,7 @@ class Client {
   write(text: string): void {
     this.socket.write(text)
   }
+  // biome-ignore lint/suspicious/noExplicitAny: each test knows the reply to its request.
   async call(method: string, params: object = {}): Promise<{ id?: number; result?: any; error?: { message: string } }> {
     const count = this.received.split("\n").length
     this.write(`${JSON.stringify({ id: 7, method, params })}\n`)
@@ -228,14 +247,22 @@ test("the channel opens files, shows differences, and reports the selection and 
   const editor = await stub.open(file)
   stub.select(editor, new Range(new Position(0, 1), new Position(0, 3)))
   const selection = (await client.call("selection")).result
-  assert.deepEqual(selection, { path: file, start: { line: 0, character: 1 }, end: { line: 0, character: 3 }, text: "ir" })
+  assert.deepEqual(selection, {
+    path: file,
+    start: { line: 0, character: 1 },
+    end: { line: 0, character: 3 },
+    text: "ir",
+  })
   const found = (await client.call("problems")).result.problems
   assert.deepEqual([found[0].severity, found[0].message, found[0].path], ["error", "bad `text`", file])
   assert.deepEqual((await client.call("diff", { path: file, before: "a", after: "b" })).result, {})
   const [command, left, right] = stub.executed.findLast((it) => it[0] === "vscode.diff") as [string, Uri, Uri]
   const provider = stub.providers["codewright-text"] as { provideTextDocumentContent(uri: Uri): string }
   assert.equal(command, "vscode.diff")
-  assert.deepEqual([left, right].map((uri) => provider.provideTextDocumentContent(uri)), ["a", "b"])
+  assert.deepEqual(
+    [left, right].map((uri) => provider.provideTextDocumentContent(uri)),
+    ["a", "b"],
+  )
   client.close()
 })
 
@@ -252,7 +279,7 @@ test("the channel opens files only, and answers errors", async () => {
   client.close()
 })
 
-test("the channel refuses wrong tokens, other first lines, broken and long lines, and too many connections", async () => {
+test("the channel refuses wrong tokens, other first lines, broken or long lines, and many connections", async () => {
   const { port, token } = endpoint()
   const first: string[] = [
     `{"method":"hello","params":{"token":"${"0".repeat(token.length)}"}}\n`,

@@ -43,12 +43,18 @@ test("one hunk is rejected without the others", () => {
   assert.equal(reject(before, after, first), "a\nb\nc\nd\nE\n")
   assert.equal(reject(before, after, second), "A\nb\nc\nd\ne\n")
   const base = accept(before, after, first)
-  assert.deepEqual(hunks(base, after).map((hunk) => hunk.after.line), [4])
+  assert.deepEqual(
+    hunks(base, after).map((hunk) => hunk.after.line),
+    [4],
+  )
 })
 
 test("a hunk is found at its lines, and one that only removed at the line that follows", () => {
   const found = hunks("a\nb\nc\n", "a\nX\nY\nc\n")
-  assert.deepEqual([0, 1, 2, 3].map((line) => hunkAt(found, line) !== undefined), [false, true, true, false])
+  assert.deepEqual(
+    [0, 1, 2, 3].map((line) => hunkAt(found, line) !== undefined),
+    [false, true, true, false],
+  )
   assert.ok(hunkAt(hunks("a\nb\nc\n", "a\nc\n"), 1))
 })
 
@@ -89,10 +95,22 @@ test("the number of remembered files is bounded", () => {
 })
 
 test("steps are read from results of all shapes, and from nothing else", () => {
-  const done = (metadata: object, content: object[] = []): object => ({ status: "completed", rawOutput: { metadata }, content })
+  const done = (metadata: object, content: object[] = []): object => ({
+    status: "completed",
+    rawOutput: { metadata },
+    content,
+  })
   const cases: [unknown, string[]][] = [
     [done({ filediff: { file: "/a", patch: "p" } }), ["patch /a"]],
-    [done({ files: [{ filePath: "/a", patch: "p" }, { filePath: "/b", movePath: "/c", patch: "q" }] }), ["patch /a", "created /c", "patch /b"]],
+    [
+      done({
+        files: [
+          { filePath: "/a", patch: "p" },
+          { filePath: "/b", movePath: "/c", patch: "q" },
+        ],
+      }),
+      ["patch /a", "created /c", "patch /b"],
+    ],
     [done({ exists: false, filepath: "/n" }), ["created /n"]],
     [done({}, [{ type: "diff", path: "/d", oldText: "x", newText: "y" }]), ["fragment /d"]],
     [{ status: "failed", rawOutput: { metadata: { filediff: { file: "/a", patch: "p" } } } }, []],
@@ -100,7 +118,10 @@ test("steps are read from results of all shapes, and from nothing else", () => {
     [null, []],
   ]
   for (const [update, expected] of cases) {
-    assert.deepEqual(readSteps(update).map((step) => `${step.kind} ${step.path}`), expected)
+    assert.deepEqual(
+      readSteps(update).map((step) => `${step.kind} ${step.path}`),
+      expected,
+    )
   }
 })
 
@@ -112,10 +133,18 @@ test("files that commands changed are listed with the text before", () => {
   ]
   for (const [before, after] of cases) {
     // The names in the differences are relative to the worktree.
-    const patch = createTwoFilesPatch(before === null ? "/dev/null" : "a/x.txt", after === null ? "/dev/null" : "b/x.txt", before ?? "", after ?? "")
+    const patch = createTwoFilesPatch(
+      before === null ? "/dev/null" : "a/x.txt",
+      after === null ? "/dev/null" : "b/x.txt",
+      before ?? "",
+      after ?? "",
+    )
     const rawOutput = { output: "", metadata: { files: [{ filePath: "/p/x.txt", patch }] } }
     const steps = readSteps({ toolCallId: "changes-1", status: "completed", rawOutput, content: [] })
-    assert.deepEqual(steps.map((step) => `${step.kind} ${step.path}`), ["patch /p/x.txt"])
+    assert.deepEqual(
+      steps.map((step) => `${step.kind} ${step.path}`),
+      ["patch /p/x.txt"],
+    )
     const changes = new Changes()
     for (const step of steps) changes.stepped(step, after)
     assert.deepEqual(changes.entries(), [["/p/x.txt", before]])
@@ -200,9 +229,15 @@ test("chunks of one message are one entry, and a tool call keeps its place", () 
   chunk("user_message_chunk", "m1", "do")
   chunk("agent_message_chunk", "m2", "Hel")
   chunk("agent_message_chunk", "m2", "lo")
-  apply(session, { kind: "update", update: { sessionUpdate: "tool_call", toolCallId: "c", title: "bash", kind: "execute" } })
+  apply(session, {
+    kind: "update",
+    update: { sessionUpdate: "tool_call", toolCallId: "c", title: "bash", kind: "execute" },
+  })
   chunk("agent_message_chunk", "m3", "Done")
-  apply(session, { kind: "update", update: { sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" } })
+  apply(session, {
+    kind: "update",
+    update: { sessionUpdate: "tool_call_update", toolCallId: "c", status: "completed" },
+  })
   const seen = session.items.map((item) => (item.kind === "tool" ? `${item.title} ${item.status}` : item.text))
   assert.deepEqual(seen, ["do", "Hello", "bash completed", "Done"])
 })

@@ -19,11 +19,21 @@ function names(zip: Buffer): string[] {
   return found.sort()
 }
 
-test("the package contains the extension and nothing else", { skip: existsSync(vsce) ? false : "vsce is not installed" }, () => {
+test("the package contains the extension and nothing else", {
+  skip: existsSync(vsce) ? false : "vsce is not installed",
+}, () => {
   const folder = mkdtempSync(path.join(tmpdir(), "codewright-vsix-"))
   try {
     const file = path.join(folder, "codewright.vsix")
-    const args = ["package", "--no-dependencies", "--allow-missing-repository", "--skip-license", "--no-rewrite-relative-links", "-o", file]
+    const args = [
+      "package",
+      "--no-dependencies",
+      "--allow-missing-repository",
+      "--skip-license",
+      "--no-rewrite-relative-links",
+      "-o",
+      file,
+    ]
     execFileSync(vsce, args, { stdio: ["ignore", "pipe", "pipe"], timeout: 120_000 })
     const zip = readFileSync(file)
     assert.deepEqual(names(zip), [
@@ -47,5 +57,8 @@ test("the lock file names no registry", () => {
   const lock = JSON.parse(readFileSync("package-lock.json", "utf8"))
   const packages = Object.values(lock.packages) as { resolved?: string }[]
   assert.ok(packages.length > 10)
-  assert.deepEqual(packages.filter((it) => it.resolved !== undefined), [])
+  assert.deepEqual(
+    packages.filter((it) => it.resolved !== undefined),
+    [],
+  )
 })

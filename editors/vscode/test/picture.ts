@@ -79,20 +79,32 @@ const rows = CODE.split("\n").map((line, at) => {
   const lens = at === 5 ? '<div class="lens">✓ Accept &nbsp;|&nbsp; ↶ Reject &nbsp;|&nbsp; Codewright +2</div>' : ""
   return `${lens}<div class="row ${isNew ? "new" : ""}"><span class="no">${at + 1}</span>${coloured(line) || " "}</div>`
 })
+const circle = (x: number, y: number): string => `M${x} ${y}a1.5 1.5 0 1 0 .1 0`
 const stroke = (d: string): string => `<svg viewBox="0 0 24 24"><path d="${d}"/></svg>`
+const TITLE_ICONS = [
+  "M12 5v14M5 12h14",
+  "M4 12a8 8 0 1 0 2.5-5.8M4 4v4h4M12 8v4l3 2",
+  "M3 5h18v14H3zM7 9l3 3-3 3M12.5 15H17",
+]
 const frame = await (await browser.newContext({ viewport: FRAME, deviceScaleFactor: SCALE })).newPage()
 await frame.setContent(`<!DOCTYPE html><html><head><style>
   * { box-sizing: border-box; margin: 0 }
-  body { background: #1f1f1f; color: #ccc; font: 12.5px/1.5 "DejaVu Sans", sans-serif; height: 100vh; display: flex; flex-direction: column }
-  .title { height: 35px; background: #181818; border-bottom: 1px solid #2b2b2b; display: flex; align-items: center; justify-content: center; color: #9d9d9d; font-size: 12px }
+  body { background: #1f1f1f; color: #ccc; font: 12.5px/1.5 "DejaVu Sans", sans-serif; height: 100vh;
+         display: flex; flex-direction: column }
+  .title { height: 35px; background: #181818; border-bottom: 1px solid #2b2b2b; display: flex;
+           align-items: center; justify-content: center; color: #9d9d9d; font-size: 12px }
   .main { flex: 1; display: flex; min-height: 0 }
   .activity { width: 46px; background: #181818; border-right: 1px solid #2b2b2b; padding-top: 6px }
   .activity div { height: 44px; display: grid; place-items: center; border-left: 2px solid transparent; color: #868686 }
   .activity .on { border-color: #0078d4; color: #d7d7d7 }
-  .activity svg { width: 22px; height: 22px; fill: none; stroke: currentColor; stroke-width: 1.6; stroke-linecap: round; stroke-linejoin: round }
-  .side { width: ${VIEW.width}px; background: #181818; border-right: 1px solid #2b2b2b; display: flex; flex-direction: column }
-  .side h1 { font-size: 11px; font-weight: 400; height: 35px; padding: 0 14px; display: flex; align-items: center; gap: 12px; text-transform: uppercase }
-  .side svg { width: 16px; height: 16px; fill: none; stroke: currentColor; stroke-width: 1.6; stroke-linecap: round; stroke-linejoin: round }
+  .activity svg { width: 22px; height: 22px; fill: none; stroke: currentColor; stroke-width: 1.6;
+    stroke-linecap: round; stroke-linejoin: round }
+  .side { width: ${VIEW.width}px; background: #181818; border-right: 1px solid #2b2b2b;
+          display: flex; flex-direction: column }
+  .side h1 { font-size: 11px; font-weight: 400; height: 35px; padding: 0 14px;
+             display: flex; align-items: center; gap: 12px; text-transform: uppercase }
+  .side svg { width: 16px; height: 16px; fill: none; stroke: currentColor; stroke-width: 1.6;
+    stroke-linecap: round; stroke-linejoin: round }
   .side h1 span { flex: 1 }
   .side img { width: ${VIEW.width}px; display: block }
   .editor { flex: 1; display: flex; flex-direction: column; min-width: 0 }
@@ -105,7 +117,8 @@ await frame.setContent(`<!DOCTYPE html><html><head><style>
   .no { display: inline-block; width: 44px; padding-right: 20px; text-align: right; color: #6e7681 }
   .lens { color: #999; font: 11px/1.7 "DejaVu Sans", sans-serif; padding-left: 84px }
   i { font-style: normal } .k { color: #c586c0 } .s { color: #ce9178 }
-  .status { height: 22px; background: #181818; border-top: 1px solid #2b2b2b; display: flex; align-items: center; gap: 16px; padding: 0 10px; font-size: 11.5px; color: #ccc }
+  .status { height: 22px; background: #181818; border-top: 1px solid #2b2b2b; display: flex;
+            align-items: center; gap: 16px; padding: 0 10px; font-size: 11.5px; color: #ccc }
   .status .w { background: #7a6400; color: #fff; padding: 2px 7px; margin-left: auto }
 </style></head><body>
 <div class="title">stats.py — statistics</div>
@@ -113,17 +126,20 @@ await frame.setContent(`<!DOCTYPE html><html><head><style>
   <div class="activity">
     <div>${stroke("M7 3h8l4 4v14H7zM15 3v4h4")}</div>
     <div>${stroke("M11 4a7 7 0 1 0 0 14a7 7 0 1 0 0-14zM16 16l5 5")}</div>
-    <div>${stroke("M7 6v12M7 12c0-4 10-2 10-6M7 4a1.5 1.5 0 1 0 .1 0M17 4a1.500 1.500 0 1 0 .1 0M7 18a1.500 1.500 0 1 0 .1 0")}</div>
+    <div>${stroke(`M7 6v12M7 12c0-4 10-2 10-6${circle(7, 4)}${circle(17, 4)}${circle(7, 18)}`)}</div>
     <div class="on">${stroke("M8.5 6 3 12l5.500 6M15.500 6 21 12l-5.500 6M13.600 4.500l-3.200 15")}</div>
   </div>
-  <div class="side"><h1>Codewright: Chat<span></span>${stroke("M12 5v14M5 12h14")}${stroke("M4 12a8 8 0 1 0 2.500-5.800M4 4v4h4M12 8v4l3 2")}${stroke("M3 5h18v14H3zM7 9l3 3-3 3M12.500 15H17")}</h1><img src="data:image/png;base64,${chat}"></div>
+  <div class="side"><h1>Codewright: Chat<span></span>${TITLE_ICONS.map(stroke).join("")}</h1>
+    <img src="data:image/png;base64,${chat}"></div>
   <div class="editor">
     <div class="tabs"><div class="tab">stats.py</div><div class="tab off">stats.py (before Codewright ↔ now)</div></div>
     <div class="crumbs">src › stats.py › mean</div>
     <div class="code">${rows.join("")}</div>
   </div>
 </div>
-<div class="status"><span>main*</span><span>0 errors, 0 warnings</span><span class="w">◆ Codewright ${stub.statusText.replace(/^.*Codewright ?/, "")}</span><span>Ln 6, Col 1</span><span>Python</span></div>
+<div class="status"><span>main*</span><span>0 errors, 0 warnings</span>
+  <span class="w">◆ Codewright ${stub.statusText.replace(/^.*Codewright ?/, "")}</span>
+  <span>Ln 6, Col 1</span><span>Python</span></div>
 </body></html>`)
 await frame.waitForFunction(() => document.images[0]?.complete === true)
 writeFileSync(TARGET, await frame.screenshot({ type: "png" }))

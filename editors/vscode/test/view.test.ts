@@ -19,14 +19,23 @@ after(() => browser?.close())
 
 const HOSTILE = [
   "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script><b>bold</b>",
-  "[click](javascript:document.title='owned') [data](data:text/html,<script>1</script>) [cmd](command:workbench.action.quit)",
+  "[click](javascript:document.title='owned') [data](data:text/html,<script>1</script>) " +
+    "[cmd](command:workbench.action.quit)",
   "![pixel](https://example.org/pixel.png) <iframe src=https://example.org></iframe> <style>body{display:none}</style>",
   "```html\n</code></pre><script>document.title='owned'</script>\n```",
   "| <u>a</u> |\n|---|\n| `<u>b</u>` |\n\n> <form action=https://example.org><input></form>",
 ]
 
 function state(session: Session): object {
-  return { type: "state", phase: { name: "ready" }, tabs: [{ id: session.id, title: HOSTILE[0], isRunning: false, isWaiting: true }, { id: "b", title: "b", isRunning: false, isWaiting: false }], session }
+  return {
+    type: "state",
+    phase: { name: "ready" },
+    tabs: [
+      { id: session.id, title: HOSTILE[0], isRunning: false, isWaiting: true },
+      { id: "b", title: "b", isRunning: false, isWaiting: false },
+    ],
+    session,
+  }
 }
 
 test("hostile texts are shown as text, everywhere", { skip: missing }, async () => {
@@ -39,12 +48,39 @@ test("hostile texts are shown as text, everywhere", { skip: missing }, async () 
     { kind: "agent", id: "a", text },
     { kind: "thought", id: "t", text },
     { kind: "error", text, signIn: true },
-    { kind: "tool", id: "c", title: text, tool: text, status: "completed", output: text, places: [], differences: [difference] },
+    {
+      kind: "tool",
+      id: "c",
+      title: text,
+      tool: text,
+      status: "completed",
+      output: text,
+      places: [],
+      differences: [difference],
+    },
   ]
   const choice = { id: "x", label: text, role: "allow" as const }
   session.requests = [
-    { id: "r", title: text, tool: "edit", details: text, choices: [choice], differences: [difference], places: [], isQuestion: false },
-    { id: "q", title: text, tool: "other", details: text, choices: [choice], differences: [], places: [], isQuestion: true },
+    {
+      id: "r",
+      title: text,
+      tool: "edit",
+      details: text,
+      choices: [choice],
+      differences: [difference],
+      places: [],
+      isQuestion: false,
+    },
+    {
+      id: "q",
+      title: text,
+      tool: "other",
+      details: text,
+      choices: [choice],
+      differences: [],
+      places: [],
+      isQuestion: true,
+    },
   ]
   session.plan = [{ content: text, status: "pending" }]
   session.options = [{ id: "mode", name: text, current: text, values: [{ value: text, name: text }] }]
@@ -54,14 +90,22 @@ test("hostile texts are shown as text, everywhere", { skip: missing }, async () 
   await shown.post({ type: "editor", editor: { file: text, lines: text, problems: 3 } })
   await shown.page.locator(".item.agent").waitFor()
   const counts = await shown.page.evaluate(() => {
-    const foreign = "#app img, #app iframe, #app form, #app input, #app script, #app style, #app object, #app u, #app b, [href], [src]:not(script)"
+    const foreign =
+      "#app img, #app iframe, #app form, #app input, #app script, #app style, #app object, #app u, #app b, [href], " +
+      "[src]:not(script)"
     const found = [...document.querySelectorAll(foreign)].map((it) => it.tagName)
     return { found, title: document.title, links: [...document.querySelectorAll("a")].map((it) => it.title) }
   })
-  assert.deepEqual(counts.found.filter((tag) => tag !== "LINK"), [])
+  assert.deepEqual(
+    counts.found.filter((tag) => tag !== "LINK"),
+    [],
+  )
   assert.equal(counts.title, "Codewright")
   // Only addresses that the parser accepts become links, and only the extension host opens them.
-  assert.ok(counts.links.every((url) => !/^(javascript|data|vbscript):/i.test(url)), counts.links.join(" "))
+  assert.ok(
+    counts.links.every((url) => !/^(javascript|data|vbscript):/i.test(url)),
+    counts.links.join(" "),
+  )
   await shown.page.locator(".item.agent a").first().click()
   assert.deepEqual(shown.sent.at(-1), { type: "link", url: "command:workbench.action.quit" })
   assert.deepEqual(shown.troubles, [])
@@ -95,7 +139,10 @@ const noProgram = stage === undefined ? "the program is missing; run editors/tes
 test("a user works in the chat, from the prompt to the review", { skip: noProgram }, async () => {
   const folder = path.join(stage ?? "", "view")
   mkdirSync(path.join(folder, "src"), { recursive: true })
-  writeFileSync(path.join(folder, "src/util.py"), "def add(a, b):\n    return a + b\n\n\ndef minus(a, b):\n    return a - b\n")
+  writeFileSync(
+    path.join(folder, "src/util.py"),
+    "def add(a, b):\n    return a + b\n\n\ndef minus(a, b):\n    return a - b\n",
+  )
   stub.settings.set("codewright.path", process.env["CODEWRIGHT_BIN"])
   const window = await openWindow(folder)
   const view = new StubView()

@@ -1,4 +1,5 @@
-// A window with the extension, for tests: the stub, a project, and a view whose messages are applied as the real one does.
+// A window with the extension, for tests: the stub, a project, and a view whose messages are applied as the real one
+// does.
 import { mkdtempSync, mkdirSync, realpathSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import * as path from "node:path"
@@ -24,7 +25,10 @@ export async function until<T>(what: string, check: () => T | undefined | false 
 export function project(): string {
   const root = realpathSync(mkdtempSync(path.join(tmpdir(), "codewright-vscode-")))
   mkdirSync(path.join(root, "src"))
-  writeFileSync(path.join(root, "src/util.py"), "def add(a, b):\n    return a + b\n\n\ndef minus(a, b):\n    return a - b\n")
+  writeFileSync(
+    path.join(root, "src/util.py"),
+    "def add(a, b):\n    return a + b\n\n\ndef minus(a, b):\n    return a - b\n",
+  )
   return root
 }
 
@@ -80,7 +84,8 @@ export class Chat {
     for (const message of this.view.received.slice(this.read).map(fields)) {
       if (message["type"] === "state") this.session = message["session"] as Session | null
       const session = this.session
-      if (message["type"] === "event" && session !== null && session.id === message["session"]) apply(session, message["event"] as Event)
+      if (message["type"] === "event" && session !== null && session.id === message["session"])
+        apply(session, message["event"] as Event)
       if (message["type"] === "changes") this.files = message["files"] as Chat["files"]
       if (message["phase"] !== undefined) this.phase = String(fields(message["phase"])["name"])
     }
@@ -91,7 +96,9 @@ export class Chat {
   /** The conversation as text. */
   get text(): string {
     return (this.update().session?.items ?? [])
-      .map((item) => (item.kind === "tool" ? `[${item.title} ${item.status}] ${item.output}` : `${item.kind}: ${item.text}`))
+      .map((item) =>
+        item.kind === "tool" ? `[${item.title} ${item.status}] ${item.output}` : `${item.kind}: ${item.text}`,
+      )
       .join("\n")
   }
 

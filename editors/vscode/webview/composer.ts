@@ -43,7 +43,10 @@ export class Composer {
   private session: Session | null = null
   private editor: EditorState | null = null
 
-  constructor(private readonly actions: ComposerActions, draft: string) {
+  constructor(
+    private readonly actions: ComposerActions,
+    draft: string,
+  ) {
     this.input.rows = 1
     this.input.placeholder = "Ask Codewright…   @ adds context, / runs a command"
     this.input.setAttribute("aria-label", "Prompt")
@@ -52,7 +55,14 @@ export class Composer {
     this.input.addEventListener("keydown", (event) => this.pressed(event))
     this.input.addEventListener("paste", (event) => this.pasted(event))
     this.input.addEventListener("blur", () => setTimeout(() => this.closePopup(), 150))
-    this.root = h("div", { class: "composer" }, this.popup, this.chips, h("div", { class: "box" }, this.input, this.tools), this.meter)
+    this.root = h(
+      "div",
+      { class: "composer" },
+      this.popup,
+      this.chips,
+      h("div", { class: "box" }, this.input, this.tools),
+      this.meter,
+    )
     this.render()
   }
 
@@ -103,7 +113,16 @@ export class Composer {
       if (option.id === "model") {
         const current = option.values.find((it) => it.value === option.current)
         const name = current?.name ?? option.current
-        return h("button", { class: "picker", type: "button", title: `Model: ${option.current}`, click: () => this.actions.selectModel() }, name)
+        return h(
+          "button",
+          {
+            class: "picker",
+            type: "button",
+            title: `Model: ${option.current}`,
+            click: () => this.actions.selectModel(),
+          },
+          name,
+        )
       }
       const select = h("select", { class: "picker", title: option.name, label: option.name })
       for (const { value, name } of option.values) {
@@ -128,14 +147,20 @@ export class Composer {
     const chip = (label: string, title: string, insert: string): HTMLElement =>
       h("button", { class: "chip add", type: "button", title, click: () => this.insert(insert) }, icon("plus"), label)
     const found: HTMLElement[] = this.images.map((image, at) =>
-      h("span", { class: "chip" }, image.name, iconButton("close", "Remove", () => this.removeImage(at), "chip-close")),
+      h(
+        "span",
+        { class: "chip" },
+        image.name,
+        iconButton("close", "Remove", () => this.removeImage(at), "chip-close"),
+      ),
     )
     if (this.editor !== null) {
       const { file, lines, problems } = this.editor
       const name = file.split("/").at(-1) ?? file
       if (lines !== "") found.push(chip(`${name}:${lines}`, "Add the selection", "@selection "))
       else if (!/\s/.test(file)) found.push(chip(name, `Add ${file}`, `@${file} `))
-      if (problems > 0) found.push(chip(`${problems} ${problems === 1 ? "problem" : "problems"}`, "Add the problems", "@problems "))
+      if (problems > 0)
+        found.push(chip(`${problems} ${problems === 1 ? "problem" : "problems"}`, "Add the problems", "@problems "))
     }
     this.chips.replaceChildren(...found)
   }
@@ -212,7 +237,10 @@ export class Composer {
   private send(): void {
     const text = this.input.value
     if (text.trim() === "" && this.images.length === 0) return
-    this.actions.send(text, this.images.map(({ mime, data }) => ({ mime, data })))
+    this.actions.send(
+      text,
+      this.images.map(({ mime, data }) => ({ mime, data })),
+    )
     this.history.unshift(text)
     this.history.length = Math.min(this.history.length, MAX_HISTORY)
     this.images = []
@@ -237,7 +265,11 @@ export class Composer {
   private drawPopup(): void {
     this.popup.replaceChildren(
       ...this.entries.map((entry, at) => {
-        const row = h("div", { class: at === this.chosen ? "entry chosen" : "entry", role: "option" }, h("span", { class: "entry-name" }, entry.label))
+        const row = h(
+          "div",
+          { class: at === this.chosen ? "entry chosen" : "entry", role: "option" },
+          h("span", { class: "entry-name" }, entry.label),
+        )
         row.append(h("span", { class: "entry-description" }, entry.description))
         // The composer keeps the focus.
         row.addEventListener("mousedown", (event) => {
@@ -262,7 +294,13 @@ export class Composer {
   private pasted(event: ClipboardEvent): void {
     for (const item of event.clipboardData?.items ?? []) {
       const file = item.kind === "file" ? item.getAsFile() : null
-      if (file === null || !file.type.startsWith("image/") || file.size > MAX_IMAGE_BYTES || this.images.length >= MAX_IMAGES) continue
+      if (
+        file === null ||
+        !file.type.startsWith("image/") ||
+        file.size > MAX_IMAGE_BYTES ||
+        this.images.length >= MAX_IMAGES
+      )
+        continue
       event.preventDefault()
       const reader = new FileReader()
       reader.addEventListener("load", () => {

@@ -27,7 +27,9 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   if (attributes.hidden === true) element.hidden = true
   if (attributes.disabled === true) element.setAttribute("disabled", "")
   if (attributes.click !== undefined) element.addEventListener("click", attributes.click)
-  element.append(...children.filter((child): child is Node | string => typeof child === "string" || child instanceof Node))
+  element.append(
+    ...children.filter((child): child is Node | string => typeof child === "string" || child instanceof Node),
+  )
   return element
 }
 
@@ -35,7 +37,12 @@ export function button(label: string, click: () => void, className = "button"): 
   return h("button", { class: className, type: "button", click }, label)
 }
 
-export function iconButton(name: IconName, label: string, click: () => void, className = "icon-button"): HTMLButtonElement {
+export function iconButton(
+  name: IconName,
+  label: string,
+  click: () => void,
+  className = "icon-button",
+): HTMLButtonElement {
   return h("button", { class: className, type: "button", title: label, label, click }, icon(name))
 }
 
@@ -52,9 +59,13 @@ const PATHS = {
   file: "M4 2.5h5L12.5 6v7.5h-8.5zM9 2.5V6h3.5",
   terminal: "M2.5 3.5h11v9h-11zM5 6.5l2 1.5-2 1.5M8.5 10H11",
   pencil: "M3 13l.7-3L11 2.700l2.300 2.300L6 12.300zM9.500 4.200l2.300 2.300",
-  globe: "M8 2.500a5.500 5.500 0 1 0 0 11a5.500 5.500 0 1 0 0-11zM2.500 8h11M8 2.500c-4 3.500-4 7.500 0 11c4-3.500 4-7.500 0-11z",
+  globe:
+    "M8 2.500a5.500 5.500 0 1 0 0 11a5.500 5.500 0 1 0 0-11zM2.500 8h11M8 2.500c-4 3.500-4 7.500 0 11c4-3.500 " +
+    "4-7.500 0-11z",
   search: "M7 3a4 4 0 1 0 0 8a4 4 0 1 0 0-8zM10 10l3.500 3.500",
-  gear: "M8 5.500a2.500 2.500 0 1 0 0 5a2.500 2.500 0 1 0 0-5zM8 2v2M8 12v2M2 8h2M12 8h2M3.800 3.800l1.400 1.400M10.800 10.800l1.400 1.400M12.200 3.800l-1.400 1.400M5.200 10.800l-1.400 1.400",
+  gear:
+    "M8 5.500a2.500 2.500 0 1 0 0 5a2.500 2.500 0 1 0 0-5zM8 2v2M8 12v2M2 8h2M12 8h2" +
+    "M3.800 3.800l1.400 1.400M10.800 10.800l1.400 1.400M12.200 3.800l-1.400 1.400M5.200 10.800l-1.400 1.400",
   copy: "M5.500 5.500h8v8h-8zM10.500 5.500v-3h-8v8h3",
   warning: "M8 2.500 14 13.500H2zM8 6.500v3.500M8 11.800v.2",
 } as const

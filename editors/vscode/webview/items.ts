@@ -26,7 +26,8 @@ export function renderItem(item: Item, actions: Actions, previous?: HTMLElement)
         "div",
         { class: "item user" },
         h("div", { class: "bubble" }, item.text),
-        item.attachments.length > 0 && h("div", { class: "attachments" }, ...item.attachments.map((name) => h("span", { class: "chip" }, name))),
+        item.attachments.length > 0 &&
+          h("div", { class: "attachments" }, ...item.attachments.map((name) => h("span", { class: "chip" }, name))),
       )
     case "agent": {
       const body = h("div", { class: "item agent" })
@@ -47,7 +48,12 @@ export function renderItem(item: Item, actions: Actions, previous?: HTMLElement)
         "div",
         { class: "item error", role: "alert" },
         icon("warning"),
-        h("div", {}, item.text, item.signIn && h("div", { class: "row" }, button("Sign in to a provider", actions.signIn))),
+        h(
+          "div",
+          {},
+          item.text,
+          item.signIn && h("div", { class: "row" }, button("Sign in to a provider", actions.signIn)),
+        ),
       )
     case "tool":
       return tool(item, actions, previous)
@@ -70,7 +76,11 @@ function tool(item: ToolItem, actions: Actions, previous?: HTMLElement): HTMLEle
   const isOpen = wasToggled
     ? previous instanceof HTMLDetailsElement && previous.open
     : item.differences.length > 0 && size <= OPEN_DIFF_LINES
-  const title = h("span", { class: "tool-title", title: item.title }, item.title === "" ? item.tool : oneLine(item.title))
+  const title = h(
+    "span",
+    { class: "tool-title", title: item.title },
+    item.title === "" ? item.tool : oneLine(item.title),
+  )
   const summary = h(
     "summary",
     {},
@@ -104,7 +114,12 @@ function counts(differences: Difference[]): HTMLElement {
   const found = differences.flatMap((it) => hunks(it.before, it.after))
   const added = found.reduce((sum, hunk) => sum + hunk.after.count, 0)
   const removed = found.reduce((sum, hunk) => sum + hunk.before.count, 0)
-  return h("span", { class: "counts" }, h("span", { class: "added" }, `+${added}`), h("span", { class: "removed" }, `−${removed}`))
+  return h(
+    "span",
+    { class: "counts" },
+    h("span", { class: "added" }, `+${added}`),
+    h("span", { class: "removed" }, `−${removed}`),
+  )
 }
 
 /** A difference with the changed lines and some lines around them. */
@@ -142,7 +157,11 @@ const VERBS: Record<string, string> = {
 
 /** A permission request or a question, as a card above the composer. */
 export function renderRequest(request: Request, actions: Actions): HTMLElement {
-  const card = h("div", { class: "card request", role: "group", label: request.isQuestion ? "Question" : "Permission request" })
+  const card = h("div", {
+    class: "card request",
+    role: "group",
+    label: request.isQuestion ? "Question" : "Permission request",
+  })
   if (request.isQuestion) {
     card.append(h("div", { class: "card-title" }, request.title))
     const body = h("div", { class: "card-text" })
@@ -156,10 +175,12 @@ export function renderRequest(request: Request, actions: Actions): HTMLElement {
   }
   const row = h("div", { class: request.isQuestion ? "choices column" : "choices" })
   request.choices.forEach((choice, at) => {
-    const look = at === 0 && !request.isQuestion ? "button primary" : choice.role === "reject" ? "button quiet" : "button"
+    const look =
+      at === 0 && !request.isQuestion ? "button primary" : choice.role === "reject" ? "button quiet" : "button"
     row.append(button(choice.label, () => actions.answer(request.id, choice.id), look))
   })
-  if (request.differences.length > 0) row.append(button("Open diff", () => actions.showRequest(request.id), "button link"))
+  if (request.differences.length > 0)
+    row.append(button("Open diff", () => actions.showRequest(request.id), "button link"))
   card.append(row)
   return card
 }

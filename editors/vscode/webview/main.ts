@@ -38,7 +38,13 @@ const transcript = h("main", { class: "transcript", role: "log", label: "Convers
 const plan = h("section", { class: "plan", label: "Plan" })
 const changes = h("section", { class: "changes", label: "Changed files" })
 const requests = h("section", { class: "requests", label: "Requests" })
-const working = h("div", { class: "working", hidden: true }, h("span", { class: "dot" }), h("span", { class: "dot" }), h("span", { class: "dot" }))
+const working = h(
+  "div",
+  { class: "working", hidden: true },
+  h("span", { class: "dot" }),
+  h("span", { class: "dot" }),
+  h("span", { class: "dot" }),
+)
 
 const composer = new Composer(
   {
@@ -155,9 +161,19 @@ function drawRequests(): void {
 function tab({ id, title, isRunning, isWaiting }: SessionTab): HTMLElement {
   const state = isWaiting ? "waiting" : isRunning ? "running" : "idle"
   const look = id === session?.id ? "tab active" : "tab"
-  const shown = h("button", { class: "tab-name", type: "button", title, click: () => host.postMessage({ type: "switch", session: id }) })
+  const shown = h("button", {
+    class: "tab-name",
+    type: "button",
+    title,
+    click: () => host.postMessage({ type: "switch", session: id }),
+  })
   shown.append(h("span", { class: `tab-state ${state}`, title: state }), title)
-  return h("div", { class: look }, shown, iconButton("close", `Close ${title}`, () => host.postMessage({ type: "close", session: id }), "tab-close"))
+  return h(
+    "div",
+    { class: look },
+    shown,
+    iconButton("close", `Close ${title}`, () => host.postMessage({ type: "close", session: id }), "tab-close"),
+  )
 }
 
 function notices(): HTMLElement[] {
@@ -165,7 +181,13 @@ function notices(): HTMLElement[] {
     return () => host.postMessage({ type: "command", name })
   }
   const card = (title: string, text: string, ...buttons: HTMLElement[]): HTMLElement =>
-    h("div", { class: "card notice" }, h("div", { class: "card-title" }, title), h("p", {}, text), h("div", { class: "choices" }, ...buttons))
+    h(
+      "div",
+      { class: "card notice" },
+      h("div", { class: "card-title" }, title),
+      h("p", {}, text),
+      h("div", { class: "choices" }, ...buttons),
+    )
   if (phase.name === "missing") {
     return [
       card(
@@ -177,11 +199,19 @@ function notices(): HTMLElement[] {
     ]
   }
   if (phase.name === "failed") {
-    return [card("Codewright is not running", phase.reason, button("Restart", command("restart"), "button primary"), button("Show log", command("showLog")))]
+    return [
+      card(
+        "Codewright is not running",
+        phase.reason,
+        button("Restart", command("restart"), "button primary"),
+        button("Show log", command("showLog")),
+      ),
+    ]
   }
   if (phase.name === "starting" && session === null) return [h("div", { class: "empty" }, "Starting…")]
   if (session !== null && session.items.length === 0) return [welcome()]
-  if (session !== null && session.dropped > 0) return [h("div", { class: "empty" }, `${session.dropped} earlier entries are not shown.`)]
+  if (session !== null && session.dropped > 0)
+    return [h("div", { class: "empty" }, `${session.dropped} earlier entries are not shown.`)]
   return []
 }
 
@@ -209,7 +239,12 @@ function drawPlan(): void {
   plan.replaceChildren(
     h("div", { class: "bar-title" }, `Plan · ${done} of ${entries.length}`),
     ...entries.map(({ content, status }) =>
-      h("div", { class: `step ${status}` }, status === "completed" ? icon("check") : h("span", { class: "bullet" }), h("span", {}, content)),
+      h(
+        "div",
+        { class: `step ${status}` },
+        status === "completed" ? icon("check") : h("span", { class: "bullet" }),
+        h("span", {}, content),
+      ),
     ),
   )
 }
@@ -219,7 +254,12 @@ function drawChanges(): void {
   const added = files.reduce((sum, file) => sum + file.added, 0)
   const removed = files.reduce((sum, file) => sum + file.removed, 0)
   const count = (plus: number, minus: number): HTMLElement =>
-    h("span", { class: "counts" }, h("span", { class: "added" }, `+${plus}`), h("span", { class: "removed" }, `−${minus}`))
+    h(
+      "span",
+      { class: "counts" },
+      h("span", { class: "added" }, `+${plus}`),
+      h("span", { class: "removed" }, `−${minus}`),
+    )
   changes.replaceChildren(
     h(
       "div",
@@ -232,7 +272,12 @@ function drawChanges(): void {
     ...files.map((file) =>
       h(
         "button",
-        { class: "file", type: "button", title: file.path, click: () => host.postMessage({ type: "review", path: file.path }) },
+        {
+          class: "file",
+          type: "button",
+          title: file.path,
+          click: () => host.postMessage({ type: "review", path: file.path }),
+        },
         icon("file"),
         h("span", { class: "file-name" }, file.label),
         count(file.added, file.removed),

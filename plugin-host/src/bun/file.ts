@@ -107,7 +107,8 @@ export class BunFile extends Blob {
         return Buffer.byteLength(data);
       },
       flush: () => 0,
-      end: () => new Promise((resolve, reject) => stream.end(() => (failure === undefined ? resolve() : reject(failure)))),
+      end: () =>
+        new Promise((resolve, reject) => stream.end(() => (failure === undefined ? resolve() : reject(failure)))),
     };
   }
 }

@@ -1,7 +1,7 @@
 /** `Bun.Glob` on Node. */
-import { readdirSync } from "node:fs";
+import { readdirSync, type Dirent } from "node:fs";
 import { join, resolve } from "node:path";
-import { expandBraces } from "./shell.js";
+import { expandBraces } from "./braces.js";
 
 interface ScanOptions {
   cwd?: string;
@@ -37,7 +37,7 @@ export class Glob {
 
   *#walk(root: string, below: string, options: ScanOptions, depth: number): Generator<string> {
     if (depth > MAX_DEPTH) return;
-    let entries;
+    let entries: Dirent[];
     try {
       entries = readdirSync(join(root, below), { withFileTypes: true });
     } catch {
@@ -67,7 +67,10 @@ function toExpression(pattern: string): RegExp {
     else if (char === "?") source += "[^/]";
     else if (char === "[" && text.indexOf("]", index + 1) > 0) {
       const end = text.indexOf("]", index + 1);
-      source += `[${text.slice(index + 1, end).replace(/^!/, "^").replace(/\\/g, "\\\\")}]`;
+      source += `[${text
+        .slice(index + 1, end)
+        .replace(/^!/, "^")
+        .replace(/\\/g, "\\\\")}]`;
       index = end;
     } else source += char.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
   }

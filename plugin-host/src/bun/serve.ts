@@ -14,7 +14,9 @@ interface ServeOptions {
 
 export function serve(options: ServeOptions): unknown {
   if (options.websocket !== undefined || options.routes !== undefined || typeof options.fetch !== "function") {
-    throw new Error("Bun.serve in the plugin host supports `fetch` only, without routes and WebSockets; use bun for the others");
+    throw new Error(
+      "Bun.serve in the plugin host supports `fetch` only, without routes and WebSockets; use bun for the others",
+    );
   }
   const port = Number(options.port ?? 3000);
   const server = createServer((incoming, outgoing) => {
@@ -22,7 +24,9 @@ export function serve(options: ServeOptions): unknown {
       const hasBody = incoming.method !== "GET" && incoming.method !== "HEAD";
       const request = new Request(`http://${incoming.headers.host ?? "localhost"}${incoming.url ?? "/"}`, {
         method: incoming.method ?? "GET",
-        headers: Object.entries(incoming.headers).flatMap(([name, value]): [string, string][] => [[name, String(value)]]),
+        headers: Object.entries(incoming.headers).flatMap(([name, value]): [string, string][] => [
+          [name, String(value)],
+        ]),
         ...(hasBody ? { body: Readable.toWeb(incoming) as never, duplex: "half" } : {}),
       } as RequestInit);
       return options.fetch(request, handle);
@@ -56,12 +60,14 @@ export function serve(options: ServeOptions): unknown {
 }
 
 /**
- * Listens at once, because plugins read the port of `Bun.serve` in the same moment. Node binds a named host only after it has
- * looked the name up, so an address is bound by a function that Node does not document; without it the port is known later.
+ * Listens at once, because plugins read the port of `Bun.serve` in the same moment. Node binds a named host only after
+ * it has looked the name up, so an address is bound by a function that Node does not document; without it the port is
+ * known later.
  */
 function listen(server: Server, port: number, hostname: string | undefined): void {
   const address = hostname === "localhost" ? "127.0.0.1" : hostname;
-  const bind = (net as unknown as { _createServerHandle?: (address: string, port: number, family: number) => unknown })._createServerHandle;
+  const bind = (net as unknown as { _createServerHandle?: (address: string, port: number, family: number) => unknown })
+    ._createServerHandle;
   const bound = address !== undefined && isIPv4(address) ? bind?.(address, port, 4) : undefined;
   // A number is an error, which the usual way reports.
   if (typeof bound === "object" && bound !== null) server.listen(bound);

@@ -9,7 +9,8 @@ import { spawn } from "node:child_process";
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import { Writable } from "node:stream";
-import { MAX_BRACE_RESULTS, MAX_PROCESS_OUTPUT_BYTES } from "../limits.js";
+import { MAX_PROCESS_OUTPUT_BYTES } from "../limits.js";
+import { expandBraces } from "./braces.js";
 
 export interface ShellDefaults {
   cwd: string | undefined;
@@ -32,7 +33,9 @@ export function buildScript(strings: readonly string[], expressions: readonly un
     quotes.read(part);
     if (index >= expressions.length) return;
     if (/(^|[^<>])[<>]&?\s*$/.test(part) && isStreamLike(expressions[index])) {
-      throw new TypeError("redirects from and to JavaScript objects are not supported in the plugin host; use a file or .text()");
+      throw new TypeError(
+        "redirects from and to JavaScript objects are not supported in the plugin host; use a file or .text()",
+      );
     }
     text += insert(expressions[index], quotes.state, values);
   });
@@ -63,7 +66,8 @@ function toWord(value: unknown): string {
   if (value instanceof Blob && typeof name === "string") return name;
   if (value instanceof Uint8Array) return Buffer.from(value).toString("utf8");
   const text = String(value);
-  if (text.startsWith("[object ")) throw new TypeError(`a ${text} cannot be an argument of a shell command; use .toString()`);
+  if (text.startsWith("[object "))
+    throw new TypeError(`a ${text} cannot be an argument of a shell command; use .toString()`);
   return text;
 }
 
@@ -235,6 +239,7 @@ export class ShellPromise implements Promise<ShellOutput> {
     yield* (await this.text()).split("\n");
   }
 
+  // biome-ignore lint/suspicious/noThenProperty: Bun's shell returns a promise-like object, too.
   then<A = ShellOutput, B = never>(
     resolved?: ((value: ShellOutput) => A | PromiseLike<A>) | null,
     rejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
@@ -289,7 +294,8 @@ export class ShellPromise implements Promise<ShellOutput> {
       const stderr = collect(child.stderr, process.stderr);
       child.on("error", reject);
       child.on("close", (code, signal) => {
-        if (tooLarge) return reject(new Error(`the command wrote more than ${MAX_PROCESS_OUTPUT_BYTES} bytes and was stopped`));
+        if (tooLarge)
+          return reject(new Error(`the command wrote more than ${MAX_PROCESS_OUTPUT_BYTES} bytes and was stopped`));
         const exitCode = code ?? 128 + (signal === "SIGTERM" ? 15 : 9);
         const output = new ShellOutput(Buffer.concat(stdout), Buffer.concat(stderr), exitCode);
         if (exitCode !== 0 && this.#settings.throws) reject(new ShellError(output));
@@ -360,45 +366,4 @@ export function escapeArgument(input: unknown): string {
   const text = String(input);
   if (!/[\s"'$`*~\\{};=|&<>#()[\]?]/.test(text)) return text;
   return `"${text.replace(/[\\"$`]/g, "\\$&")}"`;
-}
-
-/** Expands `a{b,c}` as a shell does. Ranges are not expanded. */
-export function expandBraces(pattern: string): string[] {
-  const open = pattern.indexOf("{");
-  const close = open < 0 ? -1 : matchingBrace(pattern, open);
-  if (close < 0) return [pattern];
-  const head = pattern.slice(0, open);
-  const tails = expandBraces(pattern.slice(close + 1));
-  const results: string[] = [];
-  for (const choice of splitChoices(pattern.slice(open + 1, close)).flatMap(expandBraces)) {
-    for (const tail of tails) {
-      if (results.length >= MAX_BRACE_RESULTS) throw new RangeError(`the pattern expands to more than ${MAX_BRACE_RESULTS} words`);
-      results.push(head + choice + tail);
-    }
-  }
-  return results;
-}
-
-function matchingBrace(pattern: string, open: number): number {
-  let depth = 0;
-  for (let index = open; index < pattern.length; index++) {
-    if (pattern[index] === "{") depth++;
-    else if (pattern[index] === "}" && --depth === 0) return index;
-  }
-  return -1;
-}
-
-function splitChoices(text: string): string[] {
-  const choices: string[] = [];
-  let depth = 0;
-  let start = 0;
-  for (let index = 0; index < text.length; index++) {
-    if (text[index] === "{") depth++;
-    else if (text[index] === "}") depth--;
-    else if (text[index] === "," && depth === 0) {
-      choices.push(text.slice(start, index));
-      start = index + 1;
-    }
-  }
-  return [...choices, text.slice(start)];
 }

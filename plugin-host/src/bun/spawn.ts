@@ -23,12 +23,17 @@ interface SpawnOptions {
 function readArguments(first: unknown, second?: SpawnOptions): { command: string[]; options: SpawnOptions } {
   const options = Array.isArray(first) ? (second ?? {}) : (first as SpawnOptions);
   const command = (Array.isArray(first) ? first : options.cmd)?.map(String);
-  if (command === undefined || command.length === 0) throw new TypeError("cmd must be an array with at least one element");
+  if (command === undefined || command.length === 0)
+    throw new TypeError("cmd must be an array with at least one element");
   return { command, options };
 }
 
 /** One stream of a child. Returns the stdio entry for Node and a descriptor to close after the start. */
-function stdioOf(value: unknown, fallback: "pipe" | "inherit" | "ignore", write: boolean): { entry: any; opened?: number } {
+function stdioOf(
+  value: unknown,
+  fallback: "pipe" | "inherit" | "ignore",
+  write: boolean,
+): { entry: any; opened?: number } {
   const wanted = value === undefined ? fallback : value;
   if (wanted === null || wanted === "ignore") return { entry: "ignore" };
   if (wanted === "pipe" || wanted === "inherit" || typeof wanted === "number") return { entry: wanted };
@@ -155,7 +160,8 @@ function readable(stream: Readable): unknown {
 export function bunSpawnSync(first: unknown, second?: SpawnOptions): unknown {
   const { command, options } = readArguments(first, second);
   const { stdin } = options;
-  const input = typeof stdin === "string" || ArrayBuffer.isView(stdin) ? (stdin as string | NodeJS.ArrayBufferView) : undefined;
+  const input =
+    typeof stdin === "string" || ArrayBuffer.isView(stdin) ? (stdin as string | NodeJS.ArrayBufferView) : undefined;
   const streams = [
     input === undefined ? stdioOf(stdin ?? options.stdio?.[0], "ignore", false) : { entry: "pipe" },
     stdioOf(options.stdout ?? options.stdio?.[1], "pipe", true),
@@ -172,7 +178,8 @@ export function bunSpawnSync(first: unknown, second?: SpawnOptions): unknown {
   for (const { opened } of streams as { opened?: number }[]) if (opened !== undefined) closeSync(opened);
   if (result.error !== undefined) {
     const { code } = result.error as NodeJS.ErrnoException;
-    if (code === "ENOBUFS") throw new Error(`the command wrote more than ${MAX_PROCESS_OUTPUT_BYTES} bytes and was stopped`);
+    if (code === "ENOBUFS")
+      throw new Error(`the command wrote more than ${MAX_PROCESS_OUTPUT_BYTES} bytes and was stopped`);
     if (code !== "ETIMEDOUT") throw result.error;
   }
   return {

@@ -109,17 +109,19 @@ export class Database {
   }
 
   transaction<A extends unknown[], R>(body: (...values: A) => R): (...values: A) => R {
-    const wrap = (begin: string) => (...values: A): R => {
-      this.#database.exec(begin);
-      try {
-        const result = body(...values);
-        this.#database.exec("commit");
-        return result;
-      } catch (error) {
-        this.#database.exec("rollback");
-        throw error;
-      }
-    };
+    const wrap =
+      (begin: string) =>
+      (...values: A): R => {
+        this.#database.exec(begin);
+        try {
+          const result = body(...values);
+          this.#database.exec("commit");
+          return result;
+        } catch (error) {
+          this.#database.exec("rollback");
+          throw error;
+        }
+      };
     return Object.assign(wrap("begin"), {
       deferred: wrap("begin deferred"),
       immediate: wrap("begin immediate"),

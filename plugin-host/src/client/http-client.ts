@@ -1,4 +1,6 @@
-/** The inner HTTP client that SDK clients have as `_client`: requests, errors and interceptors as plugins expect them. */
+/**
+ * The inner HTTP client that SDK clients have as `_client`: requests, errors and interceptors as plugins expect them.
+ */
 import { openEventStream, type EventStream, type EventStreamOptions } from "./sse.js";
 
 type Fetch = (request: Request) => Promise<Response>;
@@ -128,7 +130,8 @@ export class HttpClient {
     const init: RequestInit = { method: options.method ?? "GET", headers, redirect: "follow" };
     if (options.body !== undefined && options.body !== null) {
       init.body = isRawBody(options.body) ? options.body : JSON.stringify(options.body);
-      if (!headers.has("content-type") && typeof init.body === "string") headers.set("content-type", "application/json");
+      if (!headers.has("content-type") && typeof init.body === "string")
+        headers.set("content-type", "application/json");
     }
     if (options.signal !== undefined && options.signal !== null) init.signal = options.signal;
     const request = await this.interceptors.request.apply(new Request(this.buildUrl(options), init), options);

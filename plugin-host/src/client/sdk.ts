@@ -13,7 +13,13 @@ interface Route {
 /** The default client: `client.session.prompt({path: {id}, query, body})`. */
 export function createClient(config: ClientConfig): Tree {
   const inner = new HttpClient(config);
-  const client = build(ROUTES_V1, inner, (route) => (options: Partial<RequestOptions> = {}) => send(inner, route, options));
+  const client = build(
+    ROUTES_V1,
+    inner,
+    (route) =>
+      (options: Partial<RequestOptions> = {}) =>
+        send(inner, route, options),
+  );
   // The calls for the sign-in of MCP servers exist under both names.
   (client["mcp"] as Tree)["auth"] = client["auth"];
   return client;

@@ -33,7 +33,13 @@ export class ServerFetch {
     };
     request.signal.addEventListener("abort", onAbort, { once: true });
     try {
-      const params = { id, method: request.method, path: url.pathname + url.search, headers: [...request.headers], ...(await bodyOf(request)) };
+      const params = {
+        id,
+        method: request.method,
+        path: url.pathname + url.search,
+        headers: [...request.headers],
+        ...(await bodyOf(request)),
+      };
       const { status, headers } = await abortable(request.signal, this.connection.request("http", params));
       const response = responseOf(body, status, headers);
       Object.defineProperty(response, "url", { value: request.url });
@@ -48,7 +54,8 @@ export class ServerFetch {
 async function bodyOf(request: Request): Promise<{ body?: string }> {
   if (request.body === null) return {};
   const bytes = Buffer.from(await request.arrayBuffer());
-  if (bytes.length > MAX_BODY_BYTES) throw new TypeError(`the body of a request is larger than ${MAX_BODY_BYTES} bytes`);
+  if (bytes.length > MAX_BODY_BYTES)
+    throw new TypeError(`the body of a request is larger than ${MAX_BODY_BYTES} bytes`);
   return { body: bytes.toString("base64") };
 }
 

@@ -42,7 +42,8 @@ const TYPESCRIPT_EXTENSIONS = [".ts", ".tsx", ".mts", ".cts", ".jsx"];
 const TEXT_EXTENSIONS = [".txt", ".md", ".html", ".sql"];
 
 /** Older versions take every `.js` file outside a package with `type: "module"` as CommonJS. */
-const detectsModules = Number(process.versions.node.split(".")[0]) >= 22 || /^20\.(19|[2-9]\d)\./.test(process.versions.node);
+const detectsModules =
+  Number(process.versions.node.split(".")[0]) >= 22 || /^20\.(19|[2-9]\d)\./.test(process.versions.node);
 
 export function resolve(
   specifier: string,
@@ -59,15 +60,22 @@ export function resolve(
 /** The context with the URL of the file in place of one of `PACKAGE_SCHEME`. */
 function fromFile(context: ResolveContext): ResolveContext {
   const { parentURL } = context;
-  return parentURL?.startsWith(PACKAGE_SCHEME) ? { ...context, parentURL: `file:${parentURL.slice(PACKAGE_SCHEME.length)}` } : context;
+  return parentURL?.startsWith(PACKAGE_SCHEME)
+    ? { ...context, parentURL: `file:${parentURL.slice(PACKAGE_SCHEME.length)}` }
+    : context;
 }
 
 function hidden(resolved: Maybe<Resolved>): Maybe<Resolved> {
   if (!("Deno" in globalThis)) return resolved;
   if (resolved instanceof Promise) return resolved.then((resolved) => hidden(resolved));
   const { url } = resolved;
-  const isRefused = url.startsWith("file:") && url.includes("/node_modules/") && TYPESCRIPT_EXTENSIONS.includes(extname(stripQuery(url)));
-  return isRefused ? { url: PACKAGE_SCHEME + url.slice("file:".length), format: "module", shortCircuit: true } : resolved;
+  const isRefused =
+    url.startsWith("file:") &&
+    url.includes("/node_modules/") &&
+    TYPESCRIPT_EXTENSIONS.includes(extname(stripQuery(url)));
+  return isRefused
+    ? { url: PACKAGE_SCHEME + url.slice("file:".length), format: "module", shortCircuit: true }
+    : resolved;
 }
 
 function resolveFile(
@@ -80,7 +88,8 @@ function resolveFile(
     if (url === undefined) throw error;
     return { url, shortCircuit: true };
   };
-  const check = (resolved: Resolved): Resolved => (isMissingFile(resolved.url) ? recover(notFound(specifier, context)) : resolved);
+  const check = (resolved: Resolved): Resolved =>
+    isMissingFile(resolved.url) ? recover(notFound(specifier, context)) : resolved;
   return attempt(() => next(specifier, context), recover, check);
 }
 
@@ -97,7 +106,9 @@ function needsBun(specifier: string, { parentURL }: ResolveContext): Error {
 function notFound(specifier: string, { parentURL }: ResolveContext): Error {
   const importer = parentURL?.startsWith("file:") ? fileURLToPath(stripQuery(parentURL)) : "the plugin host";
   const kind = /^(\.|\/|file:)/.test(specifier) ? "module" : "package";
-  return Object.assign(new Error(`Cannot find ${kind} '${specifier}' imported from ${importer}`), { code: "ERR_MODULE_NOT_FOUND" });
+  return Object.assign(new Error(`Cannot find ${kind} '${specifier}' imported from ${importer}`), {
+    code: "ERR_MODULE_NOT_FOUND",
+  });
 }
 
 export function load(
@@ -116,7 +127,11 @@ export function load(
       return { format: "module", source: `export default ${readJson(file)};`, shortCircuit: true };
     }
     if (TEXT_EXTENSIONS.includes(extension)) {
-      return { format: "module", source: `export default ${JSON.stringify(readFileSync(file, "utf8"))};`, shortCircuit: true };
+      return {
+        format: "module",
+        source: `export default ${JSON.stringify(readFileSync(file, "utf8"))};`,
+        shortCircuit: true,
+      };
     }
   }
   if (extension === ".js" && context.format === "commonjs" && !isRequire(context) && mayBeModule(file)) {
@@ -131,7 +146,9 @@ function loadHidden(url: string): LoadResult {
   const file = fileURLToPath(url);
   const own: Record<string, string> = { url, filename: file, dirname: dirname(file) };
   const loaded = loadTypeScript(file);
-  const source = String(loaded.source).replace(/\bimport\.meta\.(url|filename|dirname)\b/g, (_, name: string) => JSON.stringify(own[name]));
+  const source = String(loaded.source).replace(/\bimport\.meta\.(url|filename|dirname)\b/g, (_, name: string) =>
+    JSON.stringify(own[name]),
+  );
   return { ...loaded, source };
 }
 

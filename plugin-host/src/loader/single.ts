@@ -1,10 +1,10 @@
 /**
  * Loads a plugin that is one file without module hooks.
  *
- * On Node below 22.15, module hooks need a second thread, which takes longer to start than everything else. Most plugins
- * and tool files are one TypeScript file that imports only modules of Node and those that the host provides. Their source
- * is transformed here, the provided modules become `data:` URLs, and so does the file. `sourceURL` keeps its name in
- * stacks.
+ * On Node below 22.15, module hooks need a second thread, which takes longer to start than everything else. Most
+ * plugins and tool files are one TypeScript file that imports only modules of Node and those that the host provides.
+ * Their source is transformed here, the provided modules become `data:` URLs, and so does the file. `sourceURL` keeps
+ * its name in stacks.
  */
 import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
@@ -67,6 +67,9 @@ function withProvidedModules(source: string, file: string): string | undefined {
 function providedUrl(specifier: string, file: string): string | undefined {
   const always = builtinUrl(specifier, "always");
   const fallback = builtinUrl(specifier, "fallback");
-  const url = always ?? (fallback !== undefined && probePackage(specifier, dirname(file)) === undefined ? fallback : undefined);
-  return url === undefined ? undefined : `data:text/javascript;base64,${Buffer.from(builtinSource(url)).toString("base64")}`;
+  const url =
+    always ?? (fallback !== undefined && probePackage(specifier, dirname(file)) === undefined ? fallback : undefined);
+  return url === undefined
+    ? undefined
+    : `data:text/javascript;base64,${Buffer.from(builtinSource(url)).toString("base64")}`;
 }

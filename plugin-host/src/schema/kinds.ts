@@ -26,7 +26,9 @@ export function isZod4(value: unknown): value is Zod4Schema {
 }
 
 export function isZod3(value: unknown): value is Zod3Schema {
-  return isObject(value) && !("_zod" in value) && isObject(value["_def"]) && typeof value["_def"]["typeName"] === "string";
+  return (
+    isObject(value) && !("_zod" in value) && isObject(value["_def"]) && typeof value["_def"]["typeName"] === "string"
+  );
 }
 
 export function isStandard(value: unknown): value is StandardSchema {

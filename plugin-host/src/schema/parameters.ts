@@ -8,7 +8,8 @@ import { fromZod3, isOptionalZod3 } from "./zod3.js";
 const DRAFT = "https://json-schema.org/draft/2020-12/schema";
 
 export function toolParameters(shape: unknown): JsonObject {
-  const schema = isRecord(shape) && !isZod4(shape) && !isZod3(shape) && !isJsonSchema(shape) ? objectOf(shape) : fromSchema(shape);
+  const schema =
+    isRecord(shape) && !isZod4(shape) && !isZod3(shape) && !isJsonSchema(shape) ? objectOf(shape) : fromSchema(shape);
   const plain = toJson<JsonObject>(schema).value ?? {};
   delete plain["$schema"];
   // Providers refuse a tool whose arguments are not an object, for example one without `args`.

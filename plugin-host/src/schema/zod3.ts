@@ -170,7 +170,12 @@ function arraySchema(def: Definition, items: Schema): Schema {
   const exact = bound("exactLength");
   const min = exact ?? bound("minLength");
   const max = exact ?? bound("maxLength");
-  return { type: "array", items, ...(min === undefined ? {} : { minItems: min }), ...(max === undefined ? {} : { maxItems: max }) };
+  return {
+    type: "array",
+    items,
+    ...(min === undefined ? {} : { minItems: min }),
+    ...(max === undefined ? {} : { maxItems: max }),
+  };
 }
 
 function tupleSchema(def: Definition, depth: number): Schema {
@@ -190,6 +195,7 @@ function objectSchema(def: Definition, depth: number): Schema {
   const catchall = def["catchall"] as Zod3Schema | undefined;
   const schema: Schema = { type: "object", properties, ...(required.length > 0 ? { required } : {}) };
   if (def["unknownKeys"] === "strict") schema["additionalProperties"] = false;
-  else if (catchall !== undefined && catchall._def.typeName !== "ZodNever") schema["additionalProperties"] = convert(catchall, depth);
+  else if (catchall !== undefined && catchall._def.typeName !== "ZodNever")
+    schema["additionalProperties"] = convert(catchall, depth);
   return schema;
 }

@@ -98,7 +98,11 @@ const request = (): Request => ({ headers: {}, body: {} });
 
 export function agentDraft(lists: Lists): unknown {
   return {
-    ...entries(lists.agents, (agent) => agent.id, (id): Agent => ({ id, request: request(), mode: "all", hidden: false, permissions: [] })),
+    ...entries(
+      lists.agents,
+      (agent) => agent.id,
+      (id): Agent => ({ id, request: request(), mode: "all", hidden: false, permissions: [] }),
+    ),
     default: (id: string | undefined) => {
       if (id === undefined) delete lists.defaultAgent;
       else lists.defaultAgent = text(id);
@@ -107,12 +111,20 @@ export function agentDraft(lists: Lists): unknown {
 }
 
 export function commandDraft(lists: Lists): unknown {
-  return entries(lists.commands, (command) => command.name, (name): Command => ({ name, template: "" }));
+  return entries(
+    lists.commands,
+    (command) => command.name,
+    (name): Command => ({ name, template: "" }),
+  );
 }
 
 export function catalogDraft(lists: Lists): unknown {
   const native = (): Api => ({ type: "native", settings: {} });
-  const providers = entries(lists.providers, (provider) => provider.id, (id): Provider => ({ id, name: id, api: native(), request: request() }));
+  const providers = entries(
+    lists.providers,
+    (provider) => provider.id,
+    (id): Provider => ({ id, name: id, api: native(), request: request() }),
+  );
   const models = (providerID: string) =>
     entries(
       lists.models,
@@ -135,7 +147,9 @@ export function catalogDraft(lists: Lists): unknown {
   const record = (provider: Provider | undefined) =>
     provider && {
       provider,
-      models: new Map(lists.models.filter((model) => model.providerID === provider.id).map((model) => [model.id, model])),
+      models: new Map(
+        lists.models.filter((model) => model.providerID === provider.id).map((model) => [model.id, model]),
+      ),
     };
   return {
     provider: {

@@ -29,8 +29,13 @@ interface Library {
   Scope: { Scope: unknown; make(): unknown; close(scope: unknown, exit: unknown): unknown };
 }
 
-/** Returns the plugin in the other form, and a function that closes what it has opened. `home` is its file or directory. */
-export async function fromEffect(module: EffectModule, home: string): Promise<{ module: V2Module; close(): Promise<void> }> {
+/**
+ * Returns the plugin in the other form, and a function that closes what it has opened. `home` is its file or directory.
+ */
+export async function fromEffect(
+  module: EffectModule,
+  home: string,
+): Promise<{ module: V2Module; close(): Promise<void> }> {
   const adapter = new Adapter(await library(home));
   return { module: adapter.module(module), close: () => adapter.close() };
 }
@@ -86,7 +91,8 @@ class Adapter {
       if (isRecord(value)) wrapped[name] = this.#domain(name, value);
       if (typeof value !== "function") continue;
       const call = value as (...args: unknown[]) => unknown;
-      if (domain === "plugin" && name === "add") wrapped[name] = (plugin: EffectModule) => this.#promise(() => call(this.module(plugin)));
+      if (domain === "plugin" && name === "add")
+        wrapped[name] = (plugin: EffectModule) => this.#promise(() => call(this.module(plugin)));
       else if (["transform", "sdk", "language"].includes(name)) wrapped[name] = this.#registration(domain, call);
       else wrapped[name] = (...args: unknown[]) => this.#promise(() => call(...args));
     }
@@ -110,7 +116,10 @@ class Adapter {
     const update = (registration: { authorize?: Method }) => {
       const authorize = registration.authorize;
       if (typeof authorize !== "function") return method.update(registration);
-      method.update({ ...registration, authorize: async (inputs: never) => this.#page(await this.#run(authorize(inputs))) });
+      method.update({
+        ...registration,
+        authorize: async (inputs: never) => this.#page(await this.#run(authorize(inputs))),
+      });
     };
     return { ...rest, method: { ...method, update } };
   }
@@ -118,7 +127,8 @@ class Adapter {
   #page(page: unknown): unknown {
     if (!isRecord(page)) return page;
     const callback = page["callback"];
-    const run = typeof callback === "function" ? (code: unknown) => this.#run(callback(code)) : () => this.#run(callback);
+    const run =
+      typeof callback === "function" ? (code: unknown) => this.#run(callback(code)) : () => this.#run(callback);
     return { ...page, callback: run };
   }
 

@@ -10,7 +10,10 @@ interface OAuthRegistration {
 }
 
 /** Runs the callbacks for sign-ins. A plugin can sign in to one provider. */
-export async function collectSignIns(plugin: Plugin, callbacks: ((draft: unknown) => unknown)[]): Promise<AuthHook | undefined> {
+export async function collectSignIns(
+  plugin: Plugin,
+  callbacks: ((draft: unknown) => unknown)[],
+): Promise<AuthHook | undefined> {
   if (callbacks.length === 0) return undefined;
   const found: OAuthRegistration[] = [];
   const ignore = (what: string) => log("warn", `${what} has no effect in this program`, plugin.index);
@@ -22,7 +25,8 @@ export async function collectSignIns(plugin: Plugin, callbacks: ((draft: unknown
     method: {
       list: (id: string) => found.filter(({ integrationID }) => integrationID === id).map(({ method }) => method),
       update: (registration: OAuthRegistration) => {
-        if (registration?.method?.type === "oauth" && typeof registration.authorize === "function") found.push(registration);
+        if (registration?.method?.type === "oauth" && typeof registration.authorize === "function")
+          found.push(registration);
         else ignore(`a sign-in method of the type ${String(registration?.method?.type)}`);
       },
       remove: (id: string, method: { id?: string }) => {
@@ -34,7 +38,8 @@ export async function collectSignIns(plugin: Plugin, callbacks: ((draft: unknown
   for (const callback of callbacks) await callback(draft);
   const provider = found[0]?.integrationID;
   if (provider === undefined) return undefined;
-  for (const { integrationID } of found) if (integrationID !== provider) ignore(`a second provider to sign in to (${integrationID})`);
+  for (const { integrationID } of found)
+    if (integrationID !== provider) ignore(`a second provider to sign in to (${integrationID})`);
   return { provider, methods: found.filter(({ integrationID }) => integrationID === provider).map(method) };
 }
 
@@ -67,11 +72,15 @@ function method({ method, authorize }: OAuthRegistration): AuthMethod {
 
 /** `integration.connection`: the credentials of the providers that the plugin signs in to. */
 export function connections(connection: Connection): unknown {
-  const credential = (provider: string) => connection.request<Record<string, unknown> | null>("auth.get", { provider: String(provider) });
+  const credential = (provider: string) =>
+    connection.request<Record<string, unknown> | null>("auth.get", { provider: String(provider) });
   return {
     active: async (id: string) => ((await credential(id)) === null ? undefined : { type: "credential", id, label: id }),
     resolve: async (info: { type: string; id?: string; name?: string }) => {
-      if (info?.type === "env") return typeof info.name === "string" && process.env[info.name] ? { type: "key", key: process.env[info.name] } : undefined;
+      if (info?.type === "env")
+        return typeof info.name === "string" && process.env[info.name]
+          ? { type: "key", key: process.env[info.name] }
+          : undefined;
       const stored = await credential(info?.id ?? "");
       if (stored === null) return undefined;
       const { type, key, access, refresh, expires } = stored;

@@ -29,7 +29,11 @@ export function patchOf(before: Lists, after: Lists, base: BaseConfig): Patch {
 function agents(before: Lists, after: Lists, patch: Patch): void {
   const changed: Part = {};
   for (const agent of after.agents) {
-    const part = agentPart(before.agents.find((known) => known.id === agent.id), agent, patch);
+    const part = agentPart(
+      before.agents.find((known) => known.id === agent.id),
+      agent,
+      patch,
+    );
     if (part !== undefined) changed[agent.id] = part;
   }
   for (const { id } of missing(before.agents, after.agents, (agent) => agent.id)) changed[id] = { disable: true };
@@ -50,7 +54,12 @@ const AGENT_FIELDS = {
 };
 
 function isRule(rule: unknown): rule is Rule {
-  return isRecord(rule) && isText(rule["action"]) && isText(rule["resource"]) && ["allow", "ask", "deny"].includes(String(rule["effect"]));
+  return (
+    isRecord(rule) &&
+    isText(rule["action"]) &&
+    isText(rule["resource"]) &&
+    ["allow", "ask", "deny"].includes(String(rule["effect"]))
+  );
 }
 
 function agentPart(before: Agent | undefined, after: Agent, patch: Patch): Part | undefined {
@@ -67,7 +76,8 @@ function agentPart(before: Agent | undefined, after: Agent, patch: Patch): Part 
     if (after.model.variant !== undefined) part["variant"] = after.model.variant;
   }
   if (!same(before?.request.body ?? {}, after.request.body)) part["options"] = after.request.body;
-  if (!same(before?.request.headers ?? {}, after.request.headers)) patch.lost.push(`the headers of the agent ${after.id}`);
+  if (!same(before?.request.headers ?? {}, after.request.headers))
+    patch.lost.push(`the headers of the agent ${after.id}`);
   if (!same(before?.permissions ?? [], after.permissions)) {
     const rules = permissions(before?.permissions ?? [], after.permissions);
     if (rules === undefined) patch.lost.push(`the permissions of the agent ${after.id}`);
@@ -89,7 +99,8 @@ function permissions(before: Rule[], after: Rule[]): Part | undefined {
   for (const { action, resource, effect } of rules) {
     if (action !== last && Object.hasOwn(config, action)) return undefined;
     last = action;
-    const patterns = (config[action] ??= {});
+    config[action] ??= {};
+    const patterns = config[action];
     // The order of the keys is the order of the rules.
     delete patterns[resource];
     patterns[resource] = effect;
@@ -100,7 +111,13 @@ function permissions(before: Rule[], after: Rule[]): Part | undefined {
 function commands(before: Lists, after: Lists, patch: Patch): void {
   const changed: Part = {};
   for (const command of after.commands) {
-    if (same(before.commands.find((known) => known.name === command.name), command)) continue;
+    if (
+      same(
+        before.commands.find((known) => known.name === command.name),
+        command,
+      )
+    )
+      continue;
     const { name, template, description, agent, model, subtask } = command;
     if (!isText(template) || ![description, agent].every((text) => text === undefined || isText(text))) {
       patch.lost.push(`the command ${name}`);
@@ -182,12 +199,19 @@ function modelPart(before: Model | undefined, after: Model): Part {
   set("tool_call", (model) => model.capabilities.tools);
   const { input, output } = after.capabilities;
   // A new model without lists has the usual ones.
-  if (input.length + output.length > 0) set("modalities", (model) => [model.capabilities.input, model.capabilities.output], { input, output });
+  if (input.length + output.length > 0)
+    set("modalities", (model) => [model.capabilities.input, model.capabilities.output], { input, output });
   if (after.limit.context > 0) set("limit", (model) => model.limit);
   const [cost] = after.cost;
-  const price = cost && { input: cost.input, output: cost.output, cache_read: cost.cache?.read ?? 0, cache_write: cost.cache?.write ?? 0 };
+  const price = cost && {
+    input: cost.input,
+    output: cost.output,
+    cache_read: cost.cache?.read ?? 0,
+    cache_write: cost.cache?.write ?? 0,
+  };
   if (price !== undefined) set("cost", (model) => model.cost, price);
-  if (after.time.released > 0) set("release_date", (model) => model.time.released, new Date(after.time.released).toISOString().slice(0, 10));
+  if (after.time.released > 0)
+    set("release_date", (model) => model.time.released, new Date(after.time.released).toISOString().slice(0, 10));
   set("options", (model) => model.request.body);
   set("headers", (model) => model.request.headers);
   set("variants", (model) => model.variants, Object.fromEntries(after.variants.map(({ id, body }) => [id, body])));

@@ -38,7 +38,12 @@ interface Registration {
   callback: Callback;
 }
 
-export async function setupV2Plugin(plugin: Plugin, module: V2Module, options: unknown, connection: Connection): Promise<void> {
+export async function setupV2Plugin(
+  plugin: Plugin,
+  module: V2Module,
+  options: unknown,
+  connection: Connection,
+): Promise<void> {
   const setup = new Setup(plugin, connection, options);
   await setup.add(module);
   const hooks: Hooks = { [TRANSFORM]: (input: unknown, output: unknown) => setup.transform(input, output) };
@@ -62,7 +67,8 @@ class Setup {
   ) {}
 
   async add(module: V2Module): Promise<void> {
-    if (typeof module.id !== "string" || typeof module.setup !== "function") throw new TypeError("a plugin has an `id` and a function `setup`");
+    if (typeof module.id !== "string" || typeof module.setup !== "function")
+      throw new TypeError("a plugin has an `id` and a function `setup`");
     if (this.#owners.size >= MAX_V2_PLUGINS) throw new Error(`a plugin can add at most ${MAX_V2_PLUGINS - 1} others`);
     this.#remove(module.id);
     this.#owners.add(module.id);
@@ -98,11 +104,17 @@ class Setup {
   }
 
   #context(owner: string): unknown {
-    const registers = (domain: string) => ({ transform: this.#register(owner, domain), reload: () => this.#reloadSoon() });
+    const registers = (domain: string) => ({
+      transform: this.#register(owner, domain),
+      reload: () => this.#reloadSoon(),
+    });
     const context: Record<string, unknown> = { options: isRecord(this.options) ? this.options : {} };
     for (const domain of Object.keys(DRAFTS)) context[domain] = registers(domain);
     for (const [domain, hooks] of Object.entries(WITHOUT_EFFECT)) {
-      context[domain] = { ...Object.fromEntries(hooks.map((hook) => [hook, this.#ignore(domain, hook)])), reload: async () => {} };
+      context[domain] = {
+        ...Object.fromEntries(hooks.map((hook) => [hook, this.#ignore(domain, hook)])),
+        reload: async () => {},
+      };
     }
     context["integration"] = { ...registers("integration"), connection: connections(this.connection) };
     context["plugin"] = {
@@ -120,7 +132,8 @@ class Setup {
   #register(owner: string, domain: string) {
     return async (callback: Callback) => {
       if (typeof callback !== "function") throw new TypeError(`${domain}.transform needs a function`);
-      if (this.#registrations.length >= MAX_V2_REGISTRATIONS) throw new Error(`a plugin has at most ${MAX_V2_REGISTRATIONS} registrations`);
+      if (this.#registrations.length >= MAX_V2_REGISTRATIONS)
+        throw new Error(`a plugin has at most ${MAX_V2_REGISTRATIONS} registrations`);
       const registration = { owner, domain, callback };
       this.#registrations.push(registration);
       await this.#reloadSoon();
@@ -149,8 +162,8 @@ class Setup {
   }
 
   /**
-   * Asks the server to run the callbacks again, and waits for it. While the plugin is loaded, the server does so anyway;
-   * and a callback cannot wait for itself.
+   * Asks the server to run the callbacks again, and waits for it. While the plugin is loaded, the server does so
+   * anyway; and a callback cannot wait for itself.
    */
   async #reloadSoon(): Promise<void> {
     if (!this.isReady || this.#isRunning) return;

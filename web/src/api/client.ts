@@ -16,13 +16,17 @@ export class ApiError extends Error {
   }
 }
 
-type Part<Name extends keyof Routes, Key extends string> = Routes[Name] extends Record<Key, infer Value> ? Value : never;
+type Part<Name extends keyof Routes, Key extends string> =
+  Routes[Name] extends Record<Key, infer Value> ? Value : never;
 type Need<Key extends string, Value> = [Value] extends [never]
   ? unknown
   : Record<string, never> extends { [Name in keyof Value as undefined extends Value[Name] ? never : Name]: Value[Name] }
     ? { [Name in Key]?: Value }
     : { [Name in Key]: Value };
-type Input<Name extends keyof Routes> = Need<"path", Part<Name, "path">> & Need<"query", Part<Name, "query">> & Need<"body", Part<Name, "body">> & Extra;
+type Input<Name extends keyof Routes> = Need<"path", Part<Name, "path">> &
+  Need<"query", Part<Name, "query">> &
+  Need<"body", Part<Name, "body">> &
+  Extra;
 interface Extra {
   signal?: AbortSignal;
   /** The call waits for a model or a user. */
@@ -30,7 +34,8 @@ interface Extra {
 }
 type Reply<Name extends keyof Routes> = Routes[Name]["reply"];
 type Loose = { path?: Record<string, unknown>; query?: Record<string, unknown>; body?: unknown } & Extra;
-type Args<Name extends keyof Routes> = Record<string, never> extends Input<Name> ? [input?: Input<Name>] : [input: Input<Name>];
+type Args<Name extends keyof Routes> =
+  Record<string, never> extends Input<Name> ? [input?: Input<Name>] : [input: Input<Name>];
 
 /** What the app does when the server wants a password. */
 let onUnauthorized: () => void = () => {};
@@ -39,9 +44,14 @@ export function whenUnauthorized(run: () => void): void {
 }
 
 /** Returns the address of a route. */
-export function address(route: string, input: { path?: Record<string, unknown>; query?: Record<string, unknown> } = {}): URL {
+export function address(
+  route: string,
+  input: { path?: Record<string, unknown>; query?: Record<string, unknown> } = {},
+): URL {
   const template = route.slice(route.indexOf(" ") + 1);
-  const path = template.replace(/\{\*?(\w+)\}/g, (_, name: string) => encodeURIComponent(String(input.path?.[name] ?? "")));
+  const path = template.replace(/\{\*?(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(String(input.path?.[name] ?? "")),
+  );
   const url = new URL(path.slice(1), base);
   for (const [name, value] of Object.entries(input.query ?? {})) {
     if (value !== undefined && value !== null) url.searchParams.set(name, String(value));
@@ -50,11 +60,17 @@ export function address(route: string, input: { path?: Record<string, unknown>; 
 }
 
 /** Sends a request and returns the reply. */
-export async function send(method: string, url: URL, input: { body?: unknown; headers?: Record<string, string> } & Extra = {}): Promise<Response> {
+export async function send(
+  method: string,
+  url: URL,
+  input: { body?: unknown; headers?: Record<string, string> } & Extra = {},
+): Promise<Response> {
   const { headers: own, credentials } = access();
   const headers: Record<string, string> = { ...own, ...input.headers };
   if (input.body !== undefined) headers["Content-Type"] = "application/json";
-  const signals = [input.signal, input.long ? undefined : AbortSignal.timeout(DEADLINE_MS)].filter((one) => one !== undefined);
+  const signals = [input.signal, input.long ? undefined : AbortSignal.timeout(DEADLINE_MS)].filter(
+    (one) => one !== undefined,
+  );
   let response: Response;
   try {
     response = await fetch(url, {
@@ -93,7 +109,10 @@ export async function call<Name extends keyof Routes>(route: Name, ...args: Args
 }
 
 /** Calls a route and returns its reply with the headers. */
-export async function callWithHeaders<Name extends keyof Routes>(route: Name, ...args: Args<Name>): Promise<{ reply: Reply<Name>; headers: Headers }> {
+export async function callWithHeaders<Name extends keyof Routes>(
+  route: Name,
+  ...args: Args<Name>
+): Promise<{ reply: Reply<Name>; headers: Headers }> {
   const input = (args[0] ?? {}) as Loose;
   const method = route.slice(0, route.indexOf(" "));
   const response = await send(method, address(route, input), input);

@@ -1,8 +1,9 @@
 // The server that the app uses: the one that sent the page, or another one named by `?server=` in the address.
 //
-// The server of the page gets the password once. Then a cookie that scripts cannot read and a key, which is stored for the
-// pages of this origin, stand for it. Another server cannot have such a cookie: its password is kept in memory, and for
-// the life of the tab in its session storage, so that a reload does not ask again. It is only ever sent in a header.
+// The server of the page gets the password once. Then a cookie that scripts cannot read and a key, which is stored for
+// the pages of this origin, stand for it. Another server cannot have such a cookie: its password is kept in memory, and
+// for the life of the tab in its session storage, so that a reload does not ask again. It is only ever sent in a
+// header.
 
 export interface Credentials {
   username: string;
@@ -102,7 +103,12 @@ export async function signIn(given: Credentials): Promise<{ status: number; wait
   const signal = AbortSignal.timeout(SIGN_IN_MS);
   const waitOf = (response: Response) => Number(response.headers.get("retry-after")) || 0;
   if (isOwn) {
-    const response = await fetch(new URL("sign-in", base), { method: "POST", headers, credentials: "same-origin", signal });
+    const response = await fetch(new URL("sign-in", base), {
+      method: "POST",
+      headers,
+      credentials: "same-origin",
+      signal,
+    });
     const reply = response.ok ? ((await response.json()) as { key?: unknown }) : {};
     if (typeof reply.key === "string") {
       setCredentials(null);
@@ -121,7 +127,13 @@ export async function signIn(given: Credentials): Promise<{ status: number; wait
 export async function signOut(): Promise<void> {
   const { headers, credentials: mode } = access();
   try {
-    if (key) await fetch(new URL("sign-out", base), { method: "POST", headers, credentials: mode, signal: AbortSignal.timeout(SIGN_IN_MS) });
+    if (key)
+      await fetch(new URL("sign-out", base), {
+        method: "POST",
+        headers,
+        credentials: mode,
+        signal: AbortSignal.timeout(SIGN_IN_MS),
+      });
   } finally {
     setKey(null);
     setCredentials(null);

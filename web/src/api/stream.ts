@@ -67,18 +67,19 @@ export async function follow(listener: Listener, signal: AbortSignal): Promise<v
 
 class Refused extends Error {}
 
-async function once(
-  listener: Listener,
-  signal: AbortSignal,
-  opened: () => void,
-): Promise<void> {
+async function once(listener: Listener, signal: AbortSignal, opened: () => void): Promise<void> {
   const broken = new AbortController();
   const abort = () => broken.abort();
   signal.addEventListener("abort", abort);
   let watchdog = setTimeout(abort, SILENCE_MS);
   const { headers, credentials } = access();
   try {
-    const response = await fetch(address("GET /global/event"), { headers, credentials, signal: broken.signal, cache: "no-store" });
+    const response = await fetch(address("GET /global/event"), {
+      headers,
+      credentials,
+      signal: broken.signal,
+      cache: "no-store",
+    });
     if (response.status === 401 || response.status === 403) throw new Refused();
     if (!response.ok || !response.body) throw new Error(`status ${response.status}`);
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

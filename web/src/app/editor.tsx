@@ -23,7 +23,9 @@ export function openInEditor(directory: string, path: string, line?: number): vo
   const other = { id: "", label: t.otherEditor, icon: "settings" as const };
   openDialog((dialog) => (
     <Picker
-      title={t.chooseEditor} items={[...EDITORS.map(({ id, name }) => ({ id, label: name, icon: "edit" as const })), other]} onClose={dialog.close}
+      title={t.chooseEditor}
+      items={[...EDITORS.map(({ id, name }) => ({ id, label: name, icon: "edit" as const })), other]}
+      onClose={dialog.close}
       onPick={(item) => {
         dialog.close();
         if (!item.id) {
@@ -48,8 +50,23 @@ export function EditorButton(props: Props): JSX.Element {
   const address = createMemo(() => editorAddress(prefs.editor, props.directory, props.path, props.line));
   const label = () => t.openIn(editorName(prefs.editor));
   return (
-    <Show when={address()} fallback={<Button small kind="quiet" icon="external" label={t.openInEditor} onClick={() => openInEditor(props.directory, props.path, props.line)} />}>
-      {(href) => <a class="button small quiet icon" href={href()} aria-label={label()} title={label()}><Icon name="external" /></a>}
+    <Show
+      when={address()}
+      fallback={
+        <Button
+          small
+          kind="quiet"
+          icon="external"
+          label={t.openInEditor}
+          onClick={() => openInEditor(props.directory, props.path, props.line)}
+        />
+      }
+    >
+      {(href) => (
+        <a class="button small quiet icon" href={href()} aria-label={label()} title={label()}>
+          <Icon name="external" />
+        </a>
+      )}
     </Show>
   );
 }

@@ -1,5 +1,6 @@
 // The keys of commands. They use ctrl (or cmd) with alt, because browsers keep most of the others for themselves.
-import { applies, COMMANDS } from "./commands";
+import { applies } from "./command";
+import { COMMANDS } from "./commands";
 import { dialogs } from "./dialogs";
 
 /** Returns the name of a key event as in the table: `Ctrl Alt N`. */

@@ -25,22 +25,47 @@ export function runningRoots(): Set<string> {
   return new Set(Object.keys(state.statuses).filter(isBusy).map(rootOf));
 }
 
-const roots = createRoot(() => createMemo((): KnownSession[] => {
-  redraws();
-  const found = Object.values(state.sessions).filter((session) => !session.parentID && session.time.archived === undefined && !isDeleting(session.id));
-  // Each property of a stored object costs more than the comparison.
-  return found.map((session) => ({ session, updated: session.time.updated })).sort((a, b) => b.updated - a.updated).map(({ session }) => session);
-}));
+const roots = createRoot(() =>
+  createMemo((): KnownSession[] => {
+    redraws();
+    const found = Object.values(state.sessions).filter(
+      (session) => !session.parentID && session.time.archived === undefined && !isDeleting(session.id),
+    );
+    // Each property of a stored object costs more than the comparison.
+    return found
+      .map((session) => ({ session, updated: session.time.updated }))
+      .sort((a, b) => b.updated - a.updated)
+      .map(({ session }) => session);
+  }),
+);
 /** Returns the sessions without subagents and archived ones, newest first. */
 export const rootSessions = (): KnownSession[] => roots();
 
 export function groupSessions(sessions: KnownSession[]): Group[] {
   const [waiting, running, pinned] = [waitingRoots(), runningRoots(), new Set(prefs.pinned)];
-  const titles = { waiting: t.waitsForYou, running: t.running, pinned: t.pinned, today: t.today, yesterday: t.yesterday, thisWeek: t.thisWeek, earlier: t.earlier };
-  const groups = (Object.keys(titles) as Group["id"][]).map((id) => ({ id, title: titles[id], sessions: [] as KnownSession[] }));
+  const titles = {
+    waiting: t.waitsForYou,
+    running: t.running,
+    pinned: t.pinned,
+    today: t.today,
+    yesterday: t.yesterday,
+    thisWeek: t.thisWeek,
+    earlier: t.earlier,
+  };
+  const groups = (Object.keys(titles) as Group["id"][]).map((id) => ({
+    id,
+    title: titles[id],
+    sessions: [] as KnownSession[],
+  }));
   const now = Date.now();
   for (const session of sessions) {
-    const id = waiting.has(session.id) ? "waiting" : running.has(session.id) ? "running" : pinned.has(session.id) ? "pinned" : dayGroup(session.time.updated, now);
+    const id = waiting.has(session.id)
+      ? "waiting"
+      : running.has(session.id)
+        ? "running"
+        : pinned.has(session.id)
+          ? "pinned"
+          : dayGroup(session.time.updated, now);
     groups.find((group) => group.id === id)?.sessions.push(session);
   }
   return groups.filter((group) => group.sessions.length > 0);

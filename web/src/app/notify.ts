@@ -45,12 +45,19 @@ export function followAttention(): void {
     // An installed app shows the number at its icon. Browsers may refuse that.
     badge.setAppBadge?.(waiting).catch(() => {});
   });
-  createEffect(on(() => state.ready, () => {
-    listen((event) => {
-      if (event.type === "permission.asked") notify(rootOf(event.properties.sessionID), t.notifyPermission);
-      if (event.type === "question.asked") notify(rootOf(event.properties.sessionID), t.notifyQuestion);
-      if (event.type === "session.error") failed(event.properties);
-      if (event.type === "session.idle" && lineage(event.properties.sessionID).length === 1) notify(event.properties.sessionID, t.notifyDone);
-    });
-  }, { defer: true }));
+  createEffect(
+    on(
+      () => state.ready,
+      () => {
+        listen((event) => {
+          if (event.type === "permission.asked") notify(rootOf(event.properties.sessionID), t.notifyPermission);
+          if (event.type === "question.asked") notify(rootOf(event.properties.sessionID), t.notifyQuestion);
+          if (event.type === "session.error") failed(event.properties);
+          if (event.type === "session.idle" && lineage(event.properties.sessionID).length === 1)
+            notify(event.properties.sessionID, t.notifyDone);
+        });
+      },
+      { defer: true },
+    ),
+  );
 }

@@ -2,7 +2,20 @@
 import { createMemo, createResource, createSignal, lazy, onCleanup, Suspense } from "solid-js";
 import { call, type Model } from "../api";
 import { currentDirectory, remove, togglePin } from "../state/actions";
-import { chooseAgent, chooseModel, chooseVariant, currentAgent, currentModel, currentVariant, findModel, isAgentic, modelName, parseModel, primaryAgents, variantsOf } from "../state/choice";
+import {
+  chooseAgent,
+  chooseModel,
+  chooseVariant,
+  currentAgent,
+  currentModel,
+  currentVariant,
+  findModel,
+  isAgentic,
+  modelName,
+  parseModel,
+  primaryAgents,
+  variantsOf,
+} from "../state/choice";
 import { putSession, state } from "../state/mirror";
 import { placeOf } from "../state/place";
 import { prefs, setPrefs } from "../state/prefs";
@@ -41,9 +54,17 @@ export function openModels(providerID?: string): void {
     const [showsAll, setShowsAll] = createSignal(false);
     const items = createMemo<PickerItem[]>(() => {
       const current = currentModel(place, session);
-      const providers = (place.providers()?.providers ?? []).filter((provider) => providerID === undefined || provider.id === providerID);
+      const providers = (place.providers()?.providers ?? []).filter(
+        (provider) => providerID === undefined || provider.id === providerID,
+      );
       const all = providers
-        .flatMap((provider) => Object.entries(provider.models).map(([id, model]) => ({ ref: { providerID: provider.id, modelID: id }, provider, model })))
+        .flatMap((provider) =>
+          Object.entries(provider.models).map(([id, model]) => ({
+            ref: { providerID: provider.id, modelID: id },
+            provider,
+            model,
+          })),
+        )
         .filter(({ model }) => showsAll() || isAgentic(model));
       const item = (entry: (typeof all)[number], group: string): PickerItem => ({
         id: modelName(entry.ref),
@@ -54,12 +75,17 @@ export function openModels(providerID?: string): void {
         badge: modelFacts(entry.model),
         current: current !== undefined && modelName(current) === modelName(entry.ref),
       });
-      const named = (names: readonly string[]) => names.flatMap((name) => all.filter((entry) => modelName(entry.ref) === name));
+      const named = (names: readonly string[]) =>
+        names.flatMap((name) => all.filter((entry) => modelName(entry.ref) === name));
       const first = new Set([...prefs.favourites, ...prefs.recent]);
       return [
         ...named(prefs.favourites).map((entry) => item(entry, t.favourites)),
-        ...named(prefs.recent.filter((name) => !prefs.favourites.includes(name))).map((entry) => item(entry, t.recentModels)),
-        ...all.filter((entry) => !first.has(modelName(entry.ref))).map((entry) => item(entry, prose(entry.provider.name || entry.provider.id))),
+        ...named(prefs.recent.filter((name) => !prefs.favourites.includes(name))).map((entry) =>
+          item(entry, t.recentModels),
+        ),
+        ...all
+          .filter((entry) => !first.has(modelName(entry.ref)))
+          .map((entry) => item(entry, prose(entry.provider.name || entry.provider.id))),
       ];
     });
     const pick = (picked: PickerItem) => {
@@ -68,11 +94,22 @@ export function openModels(providerID?: string): void {
       dialog.close();
       focusPrompt();
     };
-    const favour = (picked: PickerItem) => setPrefs("favourites", (all) => (all.includes(picked.id) ? all.filter((one) => one !== picked.id) : [...all, picked.id]));
+    const favour = (picked: PickerItem) =>
+      setPrefs("favourites", (all) =>
+        all.includes(picked.id) ? all.filter((one) => one !== picked.id) : [...all, picked.id],
+      );
     return (
       <Picker
-        title={t.chooseModel} items={items()} onPick={pick} onClose={dialog.close} loading={place.providers() === undefined} empty={`${t.noModel}. ${t.noModelHint}`}
-        actions={[{ key: "f", label: t.favourite, run: favour }, { key: "a", label: showsAll() ? t.onlyAgents : t.allModels, run: () => setShowsAll(!showsAll()) }]}
+        title={t.chooseModel}
+        items={items()}
+        onPick={pick}
+        onClose={dialog.close}
+        loading={place.providers() === undefined}
+        empty={`${t.noModel}. ${t.noModelHint}`}
+        actions={[
+          { key: "f", label: t.favourite, run: favour },
+          { key: "a", label: showsAll() ? t.onlyAgents : t.allModels, run: () => setShowsAll(!showsAll()) },
+        ]}
       />
     );
   });
@@ -84,26 +121,51 @@ export function openVariants(): void {
   if (!model) return;
   openDialog((dialog) => {
     const current = currentVariant(place, model);
-    const items = ["", ...variantsOf(place, model)].map((name) => ({ id: name, label: name || t.defaultVariant, current: (current ?? "") === name }));
+    const items = ["", ...variantsOf(place, model)].map((name) => ({
+      id: name,
+      label: name || t.defaultVariant,
+      current: (current ?? "") === name,
+    }));
     const pick = (item: PickerItem) => {
       chooseVariant(model, item.id || undefined);
       dialog.close();
       focusPrompt();
     };
-    return <Picker title={`${t.chooseVariant}: ${findModel(place, model)?.model.name ?? model.modelID}`} items={items} onPick={pick} onClose={dialog.close} />;
+    return (
+      <Picker
+        title={`${t.chooseVariant}: ${findModel(place, model)?.model.name ?? model.modelID}`}
+        items={items}
+        onPick={pick}
+        onClose={dialog.close}
+      />
+    );
   });
 }
 
 export function openAgents(): void {
   const { session, place } = here();
   openDialog((dialog) => {
-    const items = () => primaryAgents(place).map((agent) => ({ id: agent.name, label: prose(agent.name), detail: prose(agent.description ?? ""), current: currentAgent(place, session) === agent.name }));
+    const items = () =>
+      primaryAgents(place).map((agent) => ({
+        id: agent.name,
+        label: prose(agent.name),
+        detail: prose(agent.description ?? ""),
+        current: currentAgent(place, session) === agent.name,
+      }));
     const pick = (item: PickerItem) => {
       chooseAgent(place, session, item.id);
       dialog.close();
       focusPrompt();
     };
-    return <Picker title={t.chooseAgent} items={items()} onPick={pick} onClose={dialog.close} loading={place.agents() === undefined} />;
+    return (
+      <Picker
+        title={t.chooseAgent}
+        items={items()}
+        onPick={pick}
+        onClose={dialog.close}
+        loading={place.agents() === undefined}
+      />
+    );
   });
 }
 
@@ -125,11 +187,16 @@ export function openSessions(): void {
       timer = window.setTimeout(() => setQuery(text.trim()), 120);
     };
     onCleanup(() => clearTimeout(timer));
-    const [found] = createResource(query, async (text) => (text ? call("GET /experimental/session", { query: { roots: "true", search: text, limit: 60 } }) : []));
+    const [found] = createResource(query, async (text) =>
+      text ? call("GET /experimental/session", { query: { roots: "true", search: text, limit: 60 } }) : [],
+    );
     const items = createMemo<PickerItem[]>(() => {
       const sessions = query() ? (found.latest ?? []) : rootSessions();
       return sessions.map((session) => ({
-        id: session.id, label: prose(session.title) || t.untitled, detail: baseName(session.directory), badge: ago(session.time.updated),
+        id: session.id,
+        label: prose(session.title) || t.untitled,
+        detail: baseName(session.directory),
+        badge: ago(session.time.updated),
         icon: prefs.pinned.includes(session.id) ? "pin" : undefined,
       }));
     });
@@ -141,7 +208,12 @@ export function openSessions(): void {
     };
     return (
       <Picker
-        title={t.searchSessions} items={items()} onPick={pick} onClose={dialog.close} onQuery={search} loading={found.loading}
+        title={t.searchSessions}
+        items={items()}
+        onPick={pick}
+        onClose={dialog.close}
+        onQuery={search}
+        loading={found.loading}
         actions={[
           { key: "f", label: t.pin, run: (item) => togglePin(item.id) },
           { key: "r", label: t.rename, run: (item) => renameDialog(item.id) },
@@ -156,17 +228,37 @@ export function openSkills(): void {
   const { session, place } = here();
   openDialog((dialog) => {
     const [skills] = createResource(() => call("GET /skill", { query: { directory: place.directory } }));
-    const items = () => (skills.latest ?? []).map((skill) => ({ id: skill.name, label: prose(skill.name), detail: prose(skill.description ?? "") }));
+    const items = () =>
+      (skills.latest ?? []).map((skill) => ({
+        id: skill.name,
+        label: prose(skill.name),
+        detail: prose(skill.description ?? ""),
+      }));
     const show = (item: PickerItem) => {
       const skill = skills.latest?.find((one) => one.name === item.id);
-      openDialog((inner) => <Dialog wide title={item.label} onClose={inner.close}><Suspense><Markdown text={skill?.content ?? ""} /></Suspense></Dialog>);
+      openDialog((inner) => (
+        <Dialog wide title={item.label} onClose={inner.close}>
+          <Suspense>
+            <Markdown text={skill?.content ?? ""} />
+          </Suspense>
+        </Dialog>
+      ));
     };
     const pick = (item: PickerItem) => {
       dialog.close();
       draftOf(session?.id ?? "new").setText(`/${item.id} `);
       focusPrompt();
     };
-    return <Picker title="Skills" items={items()} onPick={pick} onClose={dialog.close} loading={skills.loading} actions={[{ key: "e", label: t.showOutput, run: show }]} />;
+    return (
+      <Picker
+        title="Skills"
+        items={items()}
+        onPick={pick}
+        onClose={dialog.close}
+        loading={skills.loading}
+        actions={[{ key: "e", label: t.showOutput, run: show }]}
+      />
+    );
   });
 }
 
@@ -180,7 +272,9 @@ export function openThemes(): void {
     const items = themeNames().map((name) => ({ id: name, label: name, current: name === before }));
     return (
       <Picker
-        title={t.theme} items={items} onClose={dialog.close}
+        title={t.theme}
+        items={items}
+        onClose={dialog.close}
         onSelect={(item) => item && setPrefs("theme", item.id)}
         onPick={(item) => {
           picked = true;

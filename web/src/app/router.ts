@@ -24,11 +24,16 @@ export function parse(fragment: string): Route {
       const panel = PANELS.find((one) => one === values.get("panel")) ?? null;
       return { name: "session", id: parts[1] ?? "", panel, message: values.get("message") };
     }
-    case "new": return { name: "new", directory: values.get("directory") ?? "" };
-    case "settings": return { name: "settings", page: parts[1] ?? "" };
-    case "shortcuts": return { name: "shortcuts" };
-    case "gallery": return { name: "gallery" };
-    default: return { name: "home" };
+    case "new":
+      return { name: "new", directory: values.get("directory") ?? "" };
+    case "settings":
+      return { name: "settings", page: parts[1] ?? "" };
+    case "shortcuts":
+      return { name: "shortcuts" };
+    case "gallery":
+      return { name: "gallery" };
+    default:
+      return { name: "home" };
   }
 }
 
@@ -43,17 +48,22 @@ function decode(text: string): string {
 /** Returns the fragment of a view. */
 export function format(route: Route): string {
   switch (route.name) {
-    case "home": return "#/";
-    case "new": return route.directory ? `#/new?directory=${encodeURIComponent(route.directory)}` : "#/new";
+    case "home":
+      return "#/";
+    case "new":
+      return route.directory ? `#/new?directory=${encodeURIComponent(route.directory)}` : "#/new";
     case "session": {
       const values = new URLSearchParams();
       if (route.panel) values.set("panel", route.panel);
       if (route.message) values.set("message", route.message);
       return `#/session/${encodeURIComponent(route.id)}${values.size > 0 ? `?${values}` : ""}`;
     }
-    case "settings": return `#/settings${route.page ? `/${route.page}` : ""}`;
-    case "shortcuts": return "#/shortcuts";
-    case "gallery": return "#/gallery";
+    case "settings":
+      return `#/settings${route.page ? `/${route.page}` : ""}`;
+    case "shortcuts":
+      return "#/shortcuts";
+    case "gallery":
+      return "#/gallery";
   }
 }
 

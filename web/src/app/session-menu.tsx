@@ -20,9 +20,24 @@ export function renameDialog(id: string): void {
       dialog.close();
     };
     return (
-      <Dialog title={t.renameSession} onClose={dialog.close} foot={<><Button onClick={dialog.close}>{t.cancel}</Button><Button kind="primary" onClick={() => void save()}>{t.save}</Button></>}>
+      <Dialog
+        title={t.renameSession}
+        onClose={dialog.close}
+        foot={
+          <>
+            <Button onClick={dialog.close}>{t.cancel}</Button>
+            <Button kind="primary" onClick={() => void save()}>
+              {t.save}
+            </Button>
+          </>
+        }
+      >
         <input
-          class="field" aria-label={t.title} autofocus value={title()} onInput={(event) => setTitle(event.currentTarget.value)}
+          class="field"
+          aria-label={t.title}
+          autofocus
+          value={title()}
+          onInput={(event) => setTitle(event.currentTarget.value)}
           onKeyDown={(event) => event.key === "Enter" && void save()}
         />
       </Dialog>
@@ -44,11 +59,21 @@ export function sessionEntries(id: string): MenuEntry[] {
     // Sharing is not offered, because no server supports it. A session that is shared elsewhere can stop it.
     ...(session?.share ? [{ label: t.unshare, icon: "globe" as const, run: () => unshare(id) }] : []),
     "line",
-    { label: isArchived ? t.unarchive : t.archive, icon: "archive", run: () => archive(id, isArchived ? undefined : Date.now()) },
+    {
+      label: isArchived ? t.unarchive : t.archive,
+      icon: "archive",
+      run: () => archive(id, isArchived ? undefined : Date.now()),
+    },
     { label: t.delete, icon: "trash", danger: true, run: () => remove(id, redraw) },
   ];
 }
 
 export function SessionMenu(props: { id: string }): JSX.Element {
-  return <Menu small label={`${t.more}: ${state.sessions[props.id]?.title ?? ""}`} entries={() => sessionEntries(props.id)} />;
+  return (
+    <Menu
+      small
+      label={`${t.more}: ${state.sessions[props.id]?.title ?? ""}`}
+      entries={() => sessionEntries(props.id)}
+    />
+  );
 }

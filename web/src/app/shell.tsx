@@ -1,5 +1,17 @@
 // The frame around all views.
-import { createEffect, createSignal, For, lazy, Match, onCleanup, onMount, Show, Suspense, Switch, type JSX } from "solid-js";
+import {
+  createEffect,
+  createSignal,
+  For,
+  lazy,
+  Match,
+  onCleanup,
+  onMount,
+  Show,
+  Suspense,
+  Switch,
+  type JSX,
+} from "solid-js";
 import { state } from "../state/mirror";
 import { hasUpdate } from "../state/version";
 import { prefs, setPrefs } from "../state/prefs";
@@ -50,7 +62,16 @@ export function Shell(): JSX.Element {
   return (
     <Show when={state.connection !== "refused"} fallback={<SignIn />}>
       <div class="app-shell" classList={{ narrow: isNarrow(), "with-sidebar": showsSidebar() }}>
-        <a class="skip" href="#main" onClick={(event) => (event.preventDefault(), document.getElementById("main")?.focus())}>{t.skipToContent}</a>
+        <a
+          class="skip"
+          href="#main"
+          onClick={(event) => {
+            event.preventDefault();
+            document.getElementById("main")?.focus();
+          }}
+        >
+          {t.skipToContent}
+        </a>
         <Show when={showsSidebar()}>
           <Show when={isNarrow()}>
             <div class="sidebar-shade" onClick={() => setOpen(false)} />
@@ -68,17 +89,33 @@ export function Shell(): JSX.Element {
             onClick={() => (isNarrow() ? setOpen(!isOpen()) : setPrefs("sidebar", !prefs.sidebar))}
           />
           <Show when={state.connection === "lost"}>
-            <div class="banner" role="status"><Icon name="warn" />{t.connectionLost}</div>
+            <div class="banner" role="status">
+              <Icon name="warn" />
+              {t.connectionLost}
+            </div>
           </Show>
           <Show when={hasUpdate()}>
-            <div class="banner update" role="status">{t.newVersion}<Button small onClick={() => location.reload()}>{t.reload}</Button></div>
+            <div class="banner update" role="status">
+              {t.newVersion}
+              <Button small onClick={() => location.reload()}>
+                {t.reload}
+              </Button>
+            </div>
           </Show>
           <Suspense fallback={<div class="empty">{t.loading}</div>}>
             <Switch fallback={<HomeView />}>
-              <Match when={route().name === "session" || route().name === "new"}><SessionView /></Match>
-              <Match when={route().name === "settings"}><SettingsView /></Match>
-              <Match when={route().name === "shortcuts"}><ShortcutsView /></Match>
-              <Match when={route().name === "gallery"}><GalleryView /></Match>
+              <Match when={route().name === "session" || route().name === "new"}>
+                <SessionView />
+              </Match>
+              <Match when={route().name === "settings"}>
+                <SettingsView />
+              </Match>
+              <Match when={route().name === "shortcuts"}>
+                <ShortcutsView />
+              </Match>
+              <Match when={route().name === "gallery"}>
+                <GalleryView />
+              </Match>
             </Switch>
           </Suspense>
         </main>

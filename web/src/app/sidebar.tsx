@@ -9,17 +9,20 @@ import { Button } from "../ui/button";
 import { Icon } from "../ui/icon";
 import { isDrawn } from "../ui/idle";
 import { plain, prose } from "../ui/text";
-import { VirtualList } from "../ui/virtual";
+import { VirtualList } from "../ui/virtual/virtual";
 import { groups, runningRoots, waitingRoots } from "./lists";
 import { format, go, route } from "./router";
 import { SessionMenu } from "./session-menu";
+import { COMMANDS } from "./commands";
 import { openPalette } from "./palette";
 
 /** A first connection that takes longer is mentioned. */
 const SLOW_MS = 400;
 
 export function Sidebar(): JSX.Element {
-  const rows = createMemo(() => groups().flatMap((group) => [`# ${group.title}`, ...group.sessions.map((session) => session.id)]));
+  const rows = createMemo(() =>
+    groups().flatMap((group) => [`# ${group.title}`, ...group.sessions.map((session) => session.id)]),
+  );
   const waiting = createMemo(waitingRoots);
   const running = createMemo(runningRoots);
   const current = () => {
@@ -33,13 +36,27 @@ export function Sidebar(): JSX.Element {
           <Logo />
           <span>{t.app}</span>
         </a>
-        <Button kind="quiet" icon="search" label={t.commands} keys="Ctrl K" onClick={() => openPalette()} />
+        <Button kind="quiet" icon="search" label={t.commands} keys="Ctrl K" onClick={() => openPalette(COMMANDS)} />
       </div>
       <div class="sidebar-new">
-        <Button class="grow" icon="add" keys="Ctrl Alt N" onClick={() => go({ name: "new", directory: currentDirectory() })}>{t.newSession}</Button>
+        <Button
+          class="grow"
+          icon="add"
+          keys="Ctrl Alt N"
+          onClick={() => go({ name: "new", directory: currentDirectory() })}
+        >
+          {t.newSession}
+        </Button>
       </div>
       <div class="sidebar-list">
-        <Show when={rows().length > 0} fallback={<Show when={state.ready}><p class="empty">{t.noSessions}</p></Show>}>
+        <Show
+          when={rows().length > 0}
+          fallback={
+            <Show when={state.ready}>
+              <p class="empty">{t.noSessions}</p>
+            </Show>
+          }
+        >
           <VirtualList keys={rows()} estimate={34} label={t.sessions} onEnd={() => void loadMoreSessions()}>
             {(key) =>
               key.startsWith("# ") ? (
@@ -56,14 +73,19 @@ export function Sidebar(): JSX.Element {
                       <span class={`dot ${waiting().has(key) ? "warn" : "busy"}`} />
                     </Show>
                     <span class="clip grow">{prose(state.sessions[key]?.title ?? "") || t.untitled}</span>
-                    <Show when={prefs.pinned.includes(key)}><Icon name="pin" /></Show>
+                    <Show when={prefs.pinned.includes(key)}>
+                      <Icon name="pin" />
+                    </Show>
                     <span class="sidebar-time tabular">{ago(state.sessions[key]?.time.updated ?? 0)}</span>
                     <span class="visually-hidden">
-                      {baseName(state.sessions[key]?.directory ?? "")} {waiting().has(key) ? t.waitsForYou : running().has(key) ? t.running : ""}
+                      {baseName(state.sessions[key]?.directory ?? "")}{" "}
+                      {waiting().has(key) ? t.waitsForYou : running().has(key) ? t.running : ""}
                     </span>
                   </a>
                   {/* Invisible before the pointer or the keyboard is there, so not part of the first frame. */}
-                  <Show when={isDrawn()}><SessionMenu id={key} /></Show>
+                  <Show when={isDrawn()}>
+                    <SessionMenu id={key} />
+                  </Show>
                 </div>
               )
             }
@@ -71,9 +93,26 @@ export function Sidebar(): JSX.Element {
         </Show>
       </div>
       <div class="sidebar-foot">
-        <Button kind="quiet" icon="home" aria-pressed={route().name === "home"} onClick={() => go({ name: "home" })}>{t.home}</Button>
-        <Button kind="quiet" icon="settings" aria-pressed={route().name === "settings"} onClick={() => go({ name: "settings", page: "" })}>{t.settings}</Button>
-        <Button kind="quiet" icon="question" keys="Ctrl /" aria-pressed={route().name === "shortcuts"} onClick={() => go({ name: "shortcuts" })}>{t.keys}</Button>
+        <Button kind="quiet" icon="home" aria-pressed={route().name === "home"} onClick={() => go({ name: "home" })}>
+          {t.home}
+        </Button>
+        <Button
+          kind="quiet"
+          icon="settings"
+          aria-pressed={route().name === "settings"}
+          onClick={() => go({ name: "settings", page: "" })}
+        >
+          {t.settings}
+        </Button>
+        <Button
+          kind="quiet"
+          icon="question"
+          keys="Ctrl /"
+          aria-pressed={route().name === "shortcuts"}
+          onClick={() => go({ name: "shortcuts" })}
+        >
+          {t.keys}
+        </Button>
         <Connection />
       </div>
     </nav>
@@ -84,7 +123,14 @@ function Connection(): JSX.Element {
   const [isSlow, setSlow] = createSignal(false);
   const timer = setTimeout(() => setSlow(true), SLOW_MS);
   onCleanup(() => clearTimeout(timer));
-  const label = () => (state.connection === "open" ? "" : state.connection !== "connecting" ? t.connectionLost : isSlow() ? t.connecting : "");
+  const label = () =>
+    state.connection === "open"
+      ? ""
+      : state.connection !== "connecting"
+        ? t.connectionLost
+        : isSlow()
+          ? t.connecting
+          : "";
   return (
     <Show when={label()}>
       <span class="badge warn clip">{label()}</span>

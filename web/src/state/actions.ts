@@ -68,13 +68,22 @@ export async function sendPrompt(id: string, prompt: Prompt): Promise<void> {
     const files = prompt.parts.filter((part): part is FilePartInput => part.type === "file");
     const body = {
       ...command,
-      ...(agent ? { agent } : {}), ...(model ? { model: `${model.providerID}/${model.modelID}` } : {}), ...chosen, ...(variant ? { variant } : {}),
+      ...(agent ? { agent } : {}),
+      ...(model ? { model: `${model.providerID}/${model.modelID}` } : {}),
+      ...chosen,
+      ...(variant ? { variant } : {}),
       ...(files.length > 0 ? { parts: files } : {}),
     };
     void attempt(() => call("POST /session/{sessionID}/command", { path, query, body, long: true }));
     return;
   }
-  const body = { parts: prompt.parts, ...(agent ? { agent } : {}), ...(model ? { model } : {}), ...chosen, ...(variant ? { variant } : {}) };
+  const body = {
+    parts: prompt.parts,
+    ...(agent ? { agent } : {}),
+    ...(model ? { model } : {}),
+    ...chosen,
+    ...(variant ? { variant } : {}),
+  };
   await call("POST /session/{sessionID}/prompt_async", { path, query, body });
 }
 
@@ -87,7 +96,9 @@ async function commandOf(directory: string, text: string): Promise<{ command: st
 }
 
 export function abort(id: string): void {
-  void attempt(() => call("POST /session/{sessionID}/abort", { path: { sessionID: id }, query: { directory: directoryOf(id) } }));
+  void attempt(() =>
+    call("POST /session/{sessionID}/abort", { path: { sessionID: id }, query: { directory: directoryOf(id) } }),
+  );
 }
 
 function directoryOf(id: string): string {
@@ -101,7 +112,12 @@ export async function rename(id: string, title: string): Promise<void> {
 /** Archives a session. Without a time it is restored. */
 export function archive(id: string, archived: number | undefined): void {
   void attempt(async () => {
-    putSession(await call("PATCH /session/{sessionID}", { path: { sessionID: id }, body: { time: { archived: archived ?? 0 } } }));
+    putSession(
+      await call("PATCH /session/{sessionID}", {
+        path: { sessionID: id },
+        body: { time: { archived: archived ?? 0 } },
+      }),
+    );
     if (archived !== undefined) leave(id);
   });
 }
@@ -153,7 +169,10 @@ export function togglePin(id: string): void {
 
 export function fork(id: string, messageID?: string): void {
   void attempt(async () => {
-    const session = await call("POST /session/{sessionID}/fork", { path: { sessionID: id }, body: messageID ? { messageID } : {} });
+    const session = await call("POST /session/{sessionID}/fork", {
+      path: { sessionID: id },
+      body: messageID ? { messageID } : {},
+    });
     putSession(session);
     openSession(session.id);
   });
@@ -171,7 +190,9 @@ export function compact(id: string): void {
 /** Undoes a prompt and what followed. Running work is stopped first, because undo needs an idle session. */
 export async function revert(id: string, messageID: string): Promise<boolean> {
   if (isBusy(id)) await attempt(() => call("POST /session/{sessionID}/abort", { path: { sessionID: id } }));
-  const session = await attempt(() => call("POST /session/{sessionID}/revert", { path: { sessionID: id }, body: { messageID }, long: true }));
+  const session = await attempt(() =>
+    call("POST /session/{sessionID}/revert", { path: { sessionID: id }, body: { messageID }, long: true }),
+  );
   if (session) putSession(session);
   return session !== undefined;
 }
@@ -187,7 +208,9 @@ export function redo(id: string, all: boolean): void {
     void revert(id, next);
     return;
   }
-  void attempt(async () => putSession(await call("POST /session/{sessionID}/unrevert", { path: { sessionID: id }, long: true })));
+  void attempt(async () =>
+    putSession(await call("POST /session/{sessionID}/unrevert", { path: { sessionID: id }, long: true })),
+  );
 }
 
 /** Undoes the last prompt that is not undone. Returns its id. */
@@ -196,7 +219,9 @@ export async function undoLast(id: string): Promise<string | null> {
   const at = state.sessions[id]?.revert?.messageID;
   const order = transcript.order();
   const end = at ? order.indexOf(at) : order.length;
-  const last = order.slice(0, end < 0 ? order.length : end).findLast((one) => transcript.message(one)?.info().role === "user");
+  const last = order
+    .slice(0, end < 0 ? order.length : end)
+    .findLast((one) => transcript.message(one)?.info().role === "user");
   if (!last) return null;
   return (await revert(id, last)) ? last : null;
 }
@@ -208,6 +233,7 @@ export function unshare(id: string): void {
 export function loadChildren(id: string): void {
   if (childrenOf(id).length > 0) return;
   void attempt(async () => {
-    for (const session of await call("GET /session/{sessionID}/children", { path: { sessionID: id } })) putSession(session);
+    for (const session of await call("GET /session/{sessionID}/children", { path: { sessionID: id } }))
+      putSession(session);
   });
 }

@@ -27,7 +27,10 @@ export function chooseAgent(place: Place, session: Session | undefined, agent: s
   if (!session) setPrefs("agent", agent);
 }
 
-export function findModel(place: Place, ref: ModelRef | null | undefined): { provider: Provider; model: Model } | undefined {
+export function findModel(
+  place: Place,
+  ref: ModelRef | null | undefined,
+): { provider: Provider; model: Model } | undefined {
   if (!ref) return undefined;
   const provider = place.providers()?.providers.find((one) => one.id === ref.providerID);
   const model = provider?.models[ref.modelID];
@@ -55,7 +58,10 @@ export function isAgentic(model: Model): boolean {
 /** The models that the user chose, or that a session or the configuration names, the most specific first. */
 function chosenModels(place: Place, session?: Session): (ModelRef | null | undefined)[] {
   const agent = place.agents()?.find((one) => one.name === currentAgent(place, session));
-  /** Stored models of a service for everybody count only if the user chose them, because earlier ones may have been guessed. */
+  /**
+   * Stored models of a service for everybody count only if the user chose them, because earlier ones may have been
+   * guessed.
+   */
   const allowed = (ref: ModelRef | null) => {
     const provider = findModel(place, ref)?.provider;
     return ref && provider && (!isPublic(provider) || prefs.publicModels.includes(modelName(ref))) ? ref : null;
@@ -82,7 +88,10 @@ export function currentModel(place: Place, session?: Session): ModelRef | undefi
 
 /** Whether the model was guessed, because nothing names one. */
 export function isGuessed(place: Place, session?: Session): boolean {
-  return currentModel(place, session) !== undefined && !chosenModels(place, session).some((one) => findModel(place, one) !== undefined);
+  return (
+    currentModel(place, session) !== undefined &&
+    !chosenModels(place, session).some((one) => findModel(place, one) !== undefined)
+  );
 }
 
 /** Whether the user, the session or the configuration named the model. */

@@ -35,14 +35,18 @@ export function usedTokens(info: AssistantMessage): number {
 
 /** Returns the messages that a request contains: those from the last summary on. */
 export function sinceSummary(entries: Entry[]): Entry[] {
-  const at = entries.findLastIndex(({ info }) => info.role === "assistant" && info.summary === true && info.time.completed !== undefined);
+  const at = entries.findLastIndex(
+    ({ info }) => info.role === "assistant" && info.summary === true && info.time.completed !== undefined,
+  );
   return at < 0 ? entries : entries.slice(at);
 }
 
 function characters(part: Part): { name: ShareName; length: number }[] {
   switch (part.type) {
-    case "file": return [{ name: "files", length: part.source?.text.value.length ?? 0 }];
-    case "reasoning": return [{ name: "answers", length: part.text.length }];
+    case "file":
+      return [{ name: "files", length: part.source?.text.value.length ?? 0 }];
+    case "reasoning":
+      return [{ name: "answers", length: part.text.length }];
     case "tool": {
       const input = { name: "answers" as const, length: JSON.stringify(part.state.input ?? {}).length };
       if (part.state.status === "error") return [input, { name: "outputs", length: part.state.error.length }];
@@ -50,7 +54,8 @@ function characters(part: Part): { name: ShareName; length: number }[] {
       if (part.state.status !== "completed" || part.state.time.compacted !== undefined) return [input];
       return [input, { name: FILE_TOOLS.has(part.tool) ? "files" : "outputs", length: part.state.output.length }];
     }
-    default: return [];
+    default:
+      return [];
   }
 }
 
@@ -61,7 +66,8 @@ function estimate(entries: Entry[]): Map<ShareName, number> {
   for (const { info, parts } of entries) {
     for (const part of parts) {
       // What the server adds to a prompt is the content of files that it mentions.
-      if (part.type === "text") add(info.role === "assistant" ? "answers" : part.synthetic ? "files" : "prompts", part.text.length);
+      if (part.type === "text")
+        add(info.role === "assistant" ? "answers" : part.synthetic ? "files" : "prompts", part.text.length);
       else for (const { name, length } of characters(part)) add(name, length);
     }
   }

@@ -46,6 +46,10 @@ export function editorAddress(editor: string, directory: string, path: string, l
   const whole = isAbsolute ? path : path ? `${directory.replace(/[\\/]+$/, "")}/${path}` : directory;
   if (!pattern || !whole) return null;
   const slashed = /^[a-z]:/i.test(whole) ? `/${whole.replaceAll("\\", "/")}` : whole;
-  const encoded = slashed.split("/").map(encodeURIComponent).join("/").replace(/^\/([A-Za-z])%3A/, "/$1:");
+  const encoded = slashed
+    .split("/")
+    .map(encodeURIComponent)
+    .join("/")
+    .replace(/^\/([A-Za-z])%3A/, "/$1:");
   return pattern.replaceAll("{path}", () => encoded).replaceAll("{line}", String(Math.max(1, Math.trunc(line))));
 }

@@ -7,9 +7,19 @@ import { prose } from "../ui/text";
 export async function exportSession(id: string, kind: "markdown" | "json"): Promise<void> {
   const messages = await call("GET /session/{sessionID}/message", { path: { sessionID: id }, long: true });
   const info = state.sessions[id] ?? (await call("GET /session/{sessionID}", { path: { sessionID: id } }));
-  const name = (info.title || id).replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "").slice(0, 60).toLowerCase() || "session";
+  const name =
+    (info.title || id)
+      .replace(/[^\p{L}\p{N}]+/gu, "-")
+      .replace(/^-|-$/g, "")
+      .slice(0, 60)
+      .toLowerCase() || "session";
   if (kind === "json") download(`${name}.json`, "application/json", JSON.stringify({ info, messages }, null, 2));
-  else download(`${name}.md`, "text/markdown", [`# ${prose(info.title)}`, ...messages.map(asMarkdown)].join("\n\n") + "\n");
+  else
+    download(
+      `${name}.md`,
+      "text/markdown",
+      [`# ${prose(info.title)}`, ...messages.map(asMarkdown)].join("\n\n") + "\n",
+    );
 }
 
 /** Returns a message as Markdown. */
@@ -17,15 +27,26 @@ export function asMarkdown({ info, parts }: { info: Message; parts: Part[] }): s
   const head = info.role === "user" ? "## Prompt" : `## Answer (${info.agent}, ${info.modelID})`;
   const body = parts.map((part) => {
     switch (part.type) {
-      case "text": return part.synthetic ? "" : part.text;
-      case "reasoning": return part.text ? part.text.trim().split("\n").map((line) => `> ${line}`).join("\n") : "";
-      case "file": return `Attachment: ${part.filename ?? part.mime}`;
+      case "text":
+        return part.synthetic ? "" : part.text;
+      case "reasoning":
+        return part.text
+          ? part.text
+              .trim()
+              .split("\n")
+              .map((line) => `> ${line}`)
+              .join("\n")
+          : "";
+      case "file":
+        return `Attachment: ${part.filename ?? part.mime}`;
       case "tool": {
         const input = fence(JSON.stringify(part.state.input, null, 2), "json");
-        const output = part.state.status === "completed" ? part.state.output : part.state.status === "error" ? part.state.error : "";
+        const output =
+          part.state.status === "completed" ? part.state.output : part.state.status === "error" ? part.state.error : "";
         return `### ${part.tool}\n\n${input}${output ? `\n\n${fence(output, "")}` : ""}`;
       }
-      default: return "";
+      default:
+        return "";
     }
   });
   return [head, ...body.filter(Boolean)].join("\n\n");

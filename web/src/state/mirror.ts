@@ -2,8 +2,16 @@
 import { batch, createSignal } from "solid-js";
 import { createStore, produce, reconcile } from "solid-js/store";
 import {
-  call, callWithHeaders, type Event, type GlobalEvent, type GlobalSession, type PermissionRequest, type Project, type QuestionRequest, type Session,
-  type SessionStatus, type Todo,
+  call,
+  callWithHeaders,
+  type Event,
+  type GlobalSession,
+  type PermissionRequest,
+  type Project,
+  type QuestionRequest,
+  type Session,
+  type SessionStatus,
+  type Todo,
 } from "../api";
 import { FIRST, PAGE } from "../api/first";
 import { forgetSignIn } from "../api/server";
@@ -11,14 +19,13 @@ import { follow, type StreamState } from "../api/stream";
 import { afterFirstView, idle } from "../ui/idle";
 import { fail, toast } from "../ui/toast";
 import { t } from "../text";
+import { EventQueue } from "./event-queue";
 import { placeOf } from "./place";
 import { lookForUpdate } from "./version";
-import { coalesce, Transcript, type TranscriptEvent } from "./transcript";
+import { Transcript, type TranscriptEvent } from "./transcript";
 
 /** Transcripts that stay loaded. */
 const MAX_TRANSCRIPTS = 8;
-/** The time of a frame that events may use. The rest waits for the next frame. */
-const BUDGET_MS = 9;
 const MAX_LINEAGE = 32;
 
 export type KnownSession = Session & Partial<Pick<GlobalSession, "access" | "project">>;
@@ -42,8 +49,18 @@ interface State {
 }
 
 const [state, set] = createStore<State>({
-  connection: "connecting", ready: false, error: "", sessions: {}, statuses: {}, permissions: [], questions: [], todos: {}, projects: [],
-  directory: "", home: "", hasMore: false,
+  connection: "connecting",
+  ready: false,
+  error: "",
+  sessions: {},
+  statuses: {},
+  permissions: [],
+  questions: [],
+  todos: {},
+  projects: [],
+  directory: "",
+  home: "",
+  hasMore: false,
 });
 export { state };
 
@@ -101,7 +118,12 @@ export async function fetchSession(id: string): Promise<Session | null> {
 /** Returns a session and those above it, the nearest first. */
 export function lineage(id: string): string[] {
   const ids: string[] = [];
-  for (let at: string | undefined = id; at && ids.length < MAX_LINEAGE && !ids.includes(at); at = state.sessions[at]?.parentID) ids.push(at);
+  for (
+    let at: string | undefined = id;
+    at && ids.length < MAX_LINEAGE && !ids.includes(at);
+    at = state.sessions[at]?.parentID
+  )
+    ids.push(at);
   return ids;
 }
 
@@ -142,10 +164,14 @@ async function loadLists(listed?: () => void): Promise<void> {
   batch(() => {
     // Rows of sessions that did not change stay.
     const fresh = list.reply.filter((session) => !state.sessions[session.id]);
-    for (const session of list.reply) if (state.sessions[session.id]) set("sessions", session.id, reconcile(session as KnownSession));
-    set("sessions", produce((sessions) => {
-      for (const session of fresh) sessions[session.id] = session as KnownSession;
-    }));
+    for (const session of list.reply)
+      if (state.sessions[session.id]) set("sessions", session.id, reconcile(session as KnownSession));
+    set(
+      "sessions",
+      produce((sessions) => {
+        for (const session of fresh) sessions[session.id] = session as KnownSession;
+      }),
+    );
     set({ projects, directory: place.directory, home: place.home, hasMore: cursor !== null, ready: true, error: "" });
   });
   listed?.();
@@ -188,12 +214,17 @@ export async function loadMoreSessions(): Promise<void> {
   const before = cursor;
   cursor = null;
   try {
-    const { reply, headers } = await callWithHeaders("GET /experimental/session", { query: { roots: "true", limit: PAGE, cursor: before } });
+    const { reply, headers } = await callWithHeaders("GET /experimental/session", {
+      query: { roots: "true", limit: PAGE, cursor: before },
+    });
     cursor = Number(headers.get("x-next-cursor")) || null;
     batch(() => {
-      set("sessions", produce((sessions) => {
-        for (const session of reply) sessions[session.id] ??= session as KnownSession;
-      }));
+      set(
+        "sessions",
+        produce((sessions) => {
+          for (const session of reply) sessions[session.id] ??= session as KnownSession;
+        }),
+      );
       set("hasMore", cursor !== null);
     });
   } catch (error) {
@@ -227,18 +258,30 @@ function apply(event: Event, directory: string | undefined): void {
   }
   switch (event.type) {
     case "session.created":
-    case "session.updated": putSession(event.properties.info); break;
-    case "session.deleted": forget(event.properties.sessionID); break;
-    case "session.status": set("statuses", event.properties.sessionID, reconcile(event.properties.status)); break;
-    case "session.idle": set("statuses", event.properties.sessionID, reconcile({ type: "idle" })); break;
-    case "todo.updated": set("todos", event.properties.sessionID, reconcile(event.properties.todos)); break;
+    case "session.updated":
+      putSession(event.properties.info);
+      break;
+    case "session.deleted":
+      forget(event.properties.sessionID);
+      break;
+    case "session.status":
+      set("statuses", event.properties.sessionID, reconcile(event.properties.status));
+      break;
+    case "session.idle":
+      set("statuses", event.properties.sessionID, reconcile({ type: "idle" }));
+      break;
+    case "todo.updated":
+      set("todos", event.properties.sessionID, reconcile(event.properties.todos));
+      break;
     case "permission.asked": {
       const request = event.properties;
       set("permissions", (all) => [...all.filter((one) => one.id !== request.id), request]);
       void fetchLineage(request.sessionID);
       break;
     }
-    case "permission.replied": set("permissions", (all) => all.filter((one) => one.id !== event.properties.requestID)); break;
+    case "permission.replied":
+      set("permissions", (all) => all.filter((one) => one.id !== event.properties.requestID));
+      break;
     case "question.asked": {
       const request = event.properties;
       set("questions", (all) => [...all.filter((one) => one.id !== request.id), request]);
@@ -246,80 +289,38 @@ function apply(event: Event, directory: string | undefined): void {
       break;
     }
     case "question.replied":
-    case "question.rejected": set("questions", (all) => all.filter((one) => one.id !== event.properties.requestID)); break;
+    case "question.rejected":
+      set("questions", (all) => all.filter((one) => one.id !== event.properties.requestID));
+      break;
     case "project.updated": {
       const project = event.properties;
       set("projects", (all) => [project, ...all.filter((one) => one.id !== project.id)]);
       break;
     }
-    case "tui.toast.show": toast({ text: event.properties.message, kind: event.properties.variant === "error" ? "bad" : "good" }); break;
-    default: break;
+    case "tui.toast.show":
+      toast({ text: event.properties.message, kind: event.properties.variant === "error" ? "bad" : "good" });
+      break;
+    default:
+      break;
   }
   placeOf.event(event, directory);
   for (const listener of listeners) listener(event, directory);
 }
 
 function forget(id: string): void {
-  set(produce((all) => {
-    delete all.sessions[id];
-    delete all.statuses[id];
-    delete all.todos[id];
-  }));
+  set(
+    produce((all) => {
+      delete all.sessions[id];
+      delete all.statuses[id];
+      delete all.todos[id];
+    }),
+  );
   set("permissions", (all) => all.filter((one) => one.sessionID !== id));
   set("questions", (all) => all.filter((one) => one.sessionID !== id));
   transcripts.delete(id);
 }
 
-/** Events that wait for the next frame, and whether they wait for a fetch. */
-let queue: GlobalEvent[] = [];
-let scheduled = false;
-let fetching = 0;
-
-function enqueue(event: GlobalEvent): void {
-  queue.push(event);
-  schedule();
-}
-
-function schedule(): void {
-  if (scheduled || fetching > 0) return;
-  scheduled = true;
-  // A hidden page has no frames.
-  if (document.hidden) setTimeout(flush, 200);
-  else requestAnimationFrame(flush);
-}
-
-function flush(): void {
-  scheduled = false;
-  if (fetching > 0) return;
-  const start = performance.now();
-  const events = queue;
-  queue = [];
-  const directories = new Map<Event, string | undefined>();
-  const payloads: Event[] = [];
-  for (const { payload, directory } of events) {
-    // Copies of events for programs that copy sessions.
-    if (payload.type === "sync") continue;
-    payloads.push(payload as Event);
-    directories.set(payload as Event, directory);
-  }
-  const joined = coalesce(payloads);
-  let at = 0;
-  batch(() => {
-    for (; at < joined.length; at += 1) {
-      const event = joined[at];
-      if (event) apply(event, directories.get(event));
-      if (at % 16 === 15 && performance.now() - start > BUDGET_MS) {
-        at += 1;
-        break;
-      }
-    }
-  });
-  if (at < joined.length) {
-    const rest = joined.slice(at).map((payload) => ({ payload, directory: directories.get(payload) }) as GlobalEvent);
-    queue = [...rest, ...queue];
-    schedule();
-  }
-}
+const queue = new EventQueue(apply);
 
 /** Returns whether an event changes nothing here, before it is parsed. */
 function isIgnored(data: string): boolean {
@@ -335,15 +336,14 @@ function isIgnored(data: string): boolean {
  * result.
  */
 async function refresh(before: number, listed?: () => void): Promise<void> {
-  fetching += 1;
+  queue.hold();
   try {
     await loadLists(listed);
   } catch (error) {
     set("error", error instanceof Error ? error.message : String(error));
   } finally {
     listed?.();
-    fetching -= 1;
-    if (queue.length > 0) schedule();
+    queue.release();
   }
   for (const transcript of transcripts.values()) if (transcript.requested < before) void transcript.refresh();
   placeOf.refreshAll(before);
@@ -362,28 +362,31 @@ export function connect(): Promise<void> {
   let first: Promise<void> | null = state.ready ? null : refresh(0, listed);
   if (!first) listed();
   const { signal } = ending;
-  afterFirstView(() => void follow(
-    {
-      onEvent: enqueue,
-      isIgnored,
-      onState: (connection, attempt) => {
-        if (connection === "open") {
-          if (wasLost) {
-            toast({ text: t.connectedAgain, kind: "good" });
-            void lookForUpdate();
-          }
-          wasLost = false;
-          const opened = performance.now();
-          void (first?.then(idle) ?? Promise.resolve()).then(() => refresh(opened));
-          first = null;
-        }
-        if (connection === "lost" && state.ready && attempt > 0) wasLost = true;
-        setAttempt(attempt);
-        set("connection", connection);
-      },
-    },
-    signal,
-  ));
+  afterFirstView(
+    () =>
+      void follow(
+        {
+          onEvent: (event) => queue.push(event),
+          isIgnored,
+          onState: (connection, attempt) => {
+            if (connection === "open") {
+              if (wasLost) {
+                toast({ text: t.connectedAgain, kind: "good" });
+                void lookForUpdate();
+              }
+              wasLost = false;
+              const opened = performance.now();
+              void (first?.then(idle) ?? Promise.resolve()).then(() => refresh(opened));
+              first = null;
+            }
+            if (connection === "lost" && state.ready && attempt > 0) wasLost = true;
+            setAttempt(attempt);
+            set("connection", connection);
+          },
+        },
+        signal,
+      ),
+  );
   return listing;
 }
 

@@ -1,7 +1,21 @@
 // What the server knows about a directory: agents, models, commands, servers, trust. Each is fetched when it is first
 // needed, and again after an event that changes it.
 import { createSignal } from "solid-js";
-import { call, type Agent, type Command, type Config, type Event, type FormatterStatus, type LSPStatus, type MCPStatus, type Provider, type SandboxStatus, type Trust, type VcsFileStatus, type VcsInfo } from "../api";
+import {
+  call,
+  type Agent,
+  type Command,
+  type Config,
+  type Event,
+  type FormatterStatus,
+  type LSPStatus,
+  type MCPStatus,
+  type Provider,
+  type SandboxStatus,
+  type Trust,
+  type VcsFileStatus,
+  type VcsInfo,
+} from "../api";
 import { afterFirstView } from "../ui/idle";
 
 /** A value that is fetched when it is first read. */
@@ -26,7 +40,8 @@ function lazy<T>(fetch: () => Promise<T>): Lazy<T> {
   const refresh = async () => {
     isRead = true;
     requested = performance.now();
-    const ticket = (mine += 1);
+    mine += 1;
+    const ticket = mine;
     try {
       const found = await fetch();
       if (ticket !== mine) return;
@@ -130,25 +145,40 @@ export function placeOf(directory: string): Place {
 
 /** Fetches again what an event changes. */
 placeOf.event = (event: Event, directory: string | undefined): void => {
-  const some = directory === undefined ? [...places.values()] : [places.get(directory)].filter((place) => place !== undefined);
+  const some =
+    directory === undefined ? [...places.values()] : [places.get(directory)].filter((place) => place !== undefined);
   for (const place of some) {
     // Not every event of the server has a schema.
     const name: string = event.type;
     switch (name) {
       case "server.instance.disposed":
-      case "global.disposed": touchAll(place); break;
-      case "vcs.branch.updated": place.vcs.touch(); place.changes.touch(); break;
+      case "global.disposed":
+        touchAll(place);
+        break;
+      case "vcs.branch.updated":
+        place.vcs.touch();
+        place.changes.touch();
+        break;
       case "file.edited":
-      case "file.watcher.updated": place.changes.touch(); break;
-      case "lsp.updated": place.lsp.touch(); break;
-      case "mcp.tools.changed": place.mcp.touch(); place.commands.touch(); break;
-      default: if (/^(catalog|integration)\./.test(name)) place.providers.touch();
+      case "file.watcher.updated":
+        place.changes.touch();
+        break;
+      case "lsp.updated":
+        place.lsp.touch();
+        break;
+      case "mcp.tools.changed":
+        place.mcp.touch();
+        place.commands.touch();
+        break;
+      default:
+        if (/^(catalog|integration)\./.test(name)) place.providers.touch();
     }
   }
 };
 
 function touchAll(place: Place, before?: number): void {
-  for (const value of Object.values(place)) if (typeof value === "function" && "touch" in value) (value as Lazy<unknown>).touch(before);
+  for (const value of Object.values(place))
+    if (typeof value === "function" && "touch" in value) (value as Lazy<unknown>).touch(before);
 }
 
 /** Fetches again what was requested before a time. */

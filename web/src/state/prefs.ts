@@ -43,9 +43,28 @@ const MAX_HISTORY = 200;
 const MAX_DRAFT = 200_000;
 
 const DEFAULTS: Prefs = {
-  theme: "codewright", scheme: "system", themes: {}, textSize: 100, split: false, thinking: false, outputs: false, times: false,
-  notify: false, enterSends: true, sidebar: true, panelWidth: 440, pinned: [], favourites: [], recent: [], publicModels: [], variants: {}, model: null,
-  agent: "", directories: [], editor: "", history: [],
+  theme: "codewright",
+  scheme: "system",
+  themes: {},
+  textSize: 100,
+  split: false,
+  thinking: false,
+  outputs: false,
+  times: false,
+  notify: false,
+  enterSends: true,
+  sidebar: true,
+  panelWidth: 440,
+  pinned: [],
+  favourites: [],
+  recent: [],
+  publicModels: [],
+  variants: {},
+  model: null,
+  agent: "",
+  directories: [],
+  editor: "",
+  history: [],
 };
 
 function read(): Prefs {
@@ -55,7 +74,9 @@ function read(): Prefs {
     // A value of another version may have another type.
     const known = Object.entries(stored).filter(([name, value]) => {
       const expected: unknown = (DEFAULTS as unknown as Record<string, unknown>)[name];
-      return expected === null || (typeof value === typeof expected && Array.isArray(value) === Array.isArray(expected));
+      return (
+        expected === null || (typeof value === typeof expected && Array.isArray(value) === Array.isArray(expected))
+      );
     });
     return { ...DEFAULTS, ...Object.fromEntries(known) } as Prefs;
   } catch {

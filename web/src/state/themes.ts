@@ -4,7 +4,21 @@ import { createEffect } from "solid-js";
 import { prefs } from "./prefs";
 import { PALETTES, type Palette } from "./palettes.gen";
 
-const NAMES = ["bg", "panel", "element", "line", "muted", "text", "red", "orange", "yellow", "green", "cyan", "blue", "purple"] as const;
+const NAMES = [
+  "bg",
+  "panel",
+  "element",
+  "line",
+  "muted",
+  "text",
+  "red",
+  "orange",
+  "yellow",
+  "green",
+  "cyan",
+  "blue",
+  "purple",
+] as const;
 type Colour = (typeof NAMES)[number];
 
 export function themeNames(): string[] {
@@ -33,7 +47,13 @@ export function contrast(a: string, b: string): number {
 
 function mix(a: string, b: string, part: number): string {
   const [from, to] = [channels(a), channels(b)];
-  return `#${from.map((value, at) => Math.round(value + ((to[at] ?? 0) - value) * part).toString(16).padStart(2, "0")).join("")}`;
+  return `#${from
+    .map((value, at) =>
+      Math.round(value + ((to[at] ?? 0) - value) * part)
+        .toString(16)
+        .padStart(2, "0"),
+    )
+    .join("")}`;
 }
 
 /** Returns a colour that is readable on a background: the given one, moved towards black or white if needed. */
@@ -53,9 +73,19 @@ export function adjusted(palette: Palette): Palette {
 }
 
 const FILE_KEYS: Record<Colour, string[]> = {
-  bg: ["background"], panel: ["backgroundPanel"], element: ["backgroundElement"], line: ["border"], muted: ["textMuted"], text: ["text"],
-  red: ["error"], orange: ["warning", "accent"], yellow: ["syntaxType", "warning"], green: ["success"], cyan: ["info", "syntaxOperator"],
-  blue: ["primary"], purple: ["secondary", "accent"],
+  bg: ["background"],
+  panel: ["backgroundPanel"],
+  element: ["backgroundElement"],
+  line: ["border"],
+  muted: ["textMuted"],
+  text: ["text"],
+  red: ["error"],
+  orange: ["warning", "accent"],
+  yellow: ["syntaxType", "warning"],
+  green: ["success"],
+  cyan: ["info", "syntaxOperator"],
+  blue: ["primary"],
+  purple: ["secondary", "accent"],
 };
 
 /** Returns the palettes of a theme file, or null if the value is not one. */
@@ -69,13 +99,16 @@ export function parseTheme(value: unknown): { dark: Palette; light: Palette } | 
       if (HEX.test(one)) return one;
       return resolve(defs[one] ?? theme[one], scheme, depth + 1);
     }
-    if (one !== null && typeof one === "object") return resolve((one as Record<string, unknown>)[scheme], scheme, depth + 1);
+    if (one !== null && typeof one === "object")
+      return resolve((one as Record<string, unknown>)[scheme], scheme, depth + 1);
     return null;
   };
   const palette = (scheme: "dark" | "light"): Palette | null => {
     const base = PALETTES["codewright"]?.[scheme];
     if (!base) return null;
-    return NAMES.map((name, at) => FILE_KEYS[name].map((key) => resolve(theme[key], scheme)).find((one) => one !== null) ?? base[at]) as Palette;
+    return NAMES.map(
+      (name, at) => FILE_KEYS[name].map((key) => resolve(theme[key], scheme)).find((one) => one !== null) ?? base[at],
+    ) as Palette;
   };
   const [dark, light] = [palette("dark"), palette("light")];
   return dark && light && resolve(theme["text"], "dark") ? { dark, light } : null;
@@ -90,10 +123,15 @@ export function followTheme(): void {
     root.style.fontSize = prefs.textSize === 100 ? "" : `${prefs.textSize}%`;
   });
   createEffect(() => {
-    const palettes = prefs.theme === "codewright" ? null : (PALETTES[prefs.theme] ?? parseTheme(prefs.themes[prefs.theme]));
+    const palettes =
+      prefs.theme === "codewright" ? null : (PALETTES[prefs.theme] ?? parseTheme(prefs.themes[prefs.theme]));
     NAMES.forEach((name, at) => {
       if (!palettes) root.style.removeProperty(`--${name}`);
-      else root.style.setProperty(`--${name}`, `light-dark(${adjusted(palettes.light)[at]}, ${adjusted(palettes.dark)[at]})`);
+      else
+        root.style.setProperty(
+          `--${name}`,
+          `light-dark(${adjusted(palettes.light)[at]}, ${adjusted(palettes.dark)[at]})`,
+        );
     });
   });
 }

@@ -17,7 +17,12 @@ const JOIN_MS = [300, 500, 1_000, 2_000, 4_000];
 const SURE = 24;
 
 type Of<Type extends Event["type"]> = Extract<Event, { type: Type }>;
-export type TranscriptEvent = Of<"message.updated"> | Of<"message.removed"> | Of<"message.part.updated"> | Of<"message.part.removed"> | Of<"message.part.delta">;
+export type TranscriptEvent =
+  | Of<"message.updated">
+  | Of<"message.removed">
+  | Of<"message.part.updated">
+  | Of<"message.part.removed">
+  | Of<"message.part.delta">;
 
 export class PartNode {
   readonly id: string;
@@ -91,7 +96,8 @@ export class Transcript {
 
   /** Loads the newest page. What is already loaded stays if it joins the page without a gap. */
   async refresh(): Promise<void> {
-    const mine = (this.#generation += 1);
+    this.#generation += 1;
+    const mine = this.#generation;
     this.requested = performance.now();
     this.#queue = [];
     this.#joining.clear();
@@ -127,7 +133,8 @@ export class Transcript {
     const oldest = page[0]?.info;
     const joins = oldest !== undefined && this.#messages.has(oldest.id);
     const kept = joins ? this.order().slice(0, this.order().indexOf(oldest.id)) : [];
-    for (const id of this.#messages.keys()) if (!kept.includes(id) && !page.some(({ info }) => info.id === id)) this.#messages.delete(id);
+    for (const id of this.#messages.keys())
+      if (!kept.includes(id) && !page.some(({ info }) => info.id === id)) this.#messages.delete(id);
     for (const { info, parts } of page) this.#put(info, parts);
     this.#setOrder([...kept, ...page.map(({ info }) => info.id)]);
     if (!joins) {
@@ -155,8 +162,8 @@ export class Transcript {
   }
 
   /**
-   * Finds where the deltas of a growing text continue the fetched one, which is older than they are. The text is fetched
-   * again until its end contains the first deltas.
+   * Finds where the deltas of a growing text continue the fetched one, which is older than they are. The text is
+   * fetched again until its end contains the first deltas.
    */
   #join(messageID: string, partID: string): void {
     this.#joining.set(partID, "");
@@ -168,7 +175,9 @@ export class Transcript {
       const isLast = attempt === JOIN_MS.length - 1;
       let part: Part | undefined;
       try {
-        const reply = await call("GET /session/{sessionID}/message/{messageID}", { path: { sessionID: this.session, messageID } });
+        const reply = await call("GET /session/{sessionID}/message/{messageID}", {
+          path: { sessionID: this.session, messageID },
+        });
         part = reply.parts.find((one) => one.id === partID);
       } catch {
         // The next attempt may succeed, and the complete part follows in any case.

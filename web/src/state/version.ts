@@ -5,7 +5,9 @@ const [hasUpdate, setHasUpdate] = createSignal(false);
 export { hasUpdate };
 
 /** The names of the scripts of this page contain a digest of the app. */
-const OWN = [...document.querySelectorAll<HTMLScriptElement>("script[src]")].map((script) => script.getAttribute("src") ?? "").join(" ");
+const OWN = [...document.querySelectorAll<HTMLScriptElement>("script[src]")]
+  .map((script) => script.getAttribute("src") ?? "")
+  .join(" ");
 
 interface WorkerPolicy {
   createScriptURL: (url: string) => string;
@@ -14,7 +16,8 @@ interface WorkerPolicy {
 /** Registers the service worker, which makes the app installable and keeps its files. */
 export function registerWorker(): void {
   if (!("serviceWorker" in navigator) || !isSecureContext) return;
-  const types = (globalThis as { trustedTypes?: { createPolicy: (name: string, rules: WorkerPolicy) => WorkerPolicy } }).trustedTypes;
+  const types = (globalThis as { trustedTypes?: { createPolicy: (name: string, rules: WorkerPolicy) => WorkerPolicy } })
+    .trustedTypes;
   // Only this one script can become a worker.
   const rules: WorkerPolicy = { createScriptURL: () => new URL("sw.js", document.baseURI).href };
   const policy = types?.createPolicy("codewright-worker", rules) ?? rules;

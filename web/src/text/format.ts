@@ -11,7 +11,9 @@ export function duration(ms: number): string {
   return minutes < 60 ? `${minutes}m ${seconds % 60}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
 }
 
-/** Returns how long ago a time was, in short: `now`, `5m`, `3h`, `2d`, or the date. A clock that is ahead counts as now. */
+/**
+ * Returns how long ago a time was, in short: `now`, `5m`, `3h`, `2d`, or the date. A clock that is ahead counts as now.
+ */
 export function ago(time: number, now = Date.now()): string {
   const ms = now - time;
   if (ms < MINUTE) return "now";
@@ -43,7 +45,9 @@ export function count(value: number): string {
   return `${(value / 1_000_000).toFixed(1)}M`;
 }
 
-/** Returns a whole number with commas. Loading the number formats of the browser would take longer than the first view. */
+/**
+ * Returns a whole number with commas. Loading the number formats of the browser would take longer than the first view.
+ */
 export function grouped(value: number): string {
   return String(value).replace(/\B(?=(\d{3})+$)/g, ",");
 }

@@ -31,7 +31,14 @@ export function CopyButton(props: { text: () => string; label?: string }): JSX.E
     setTimeout(() => setDone(false), 1_500);
   };
   return (
-    <Button small kind="quiet" class="copy" icon={done() ? "check" : "copy"} label={done() ? t.copied : (props.label ?? t.copy)} onClick={() => void run()} />
+    <Button
+      small
+      kind="quiet"
+      class="copy"
+      icon={done() ? "check" : "copy"}
+      label={done() ? t.copied : (props.label ?? t.copy)}
+      onClick={() => void run()}
+    />
   );
 }
 
@@ -58,7 +65,9 @@ export function Code(props: Props): JSX.Element {
           <CopyButton text={() => props.code} />
         </div>
       </Show>
-      <pre tabindex={0} dir="ltr"><code ref={element} /></pre>
+      <pre tabindex={0} dir="ltr">
+        <code ref={element} />
+      </pre>
     </div>
   );
 }

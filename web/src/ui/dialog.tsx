@@ -47,7 +47,9 @@ export function Dialog(props: Props): JSX.Element {
           <h2 id={title}>{props.title}</h2>
           <Button kind="quiet" icon="close" label={t.close} onClick={() => props.onClose()} />
         </div>
-        <div class="dialog-body" tabindex={-1}>{props.children}</div>
+        <div class="dialog-body" tabindex={-1}>
+          {props.children}
+        </div>
         <Show when={props.foot}>
           <div class="dialog-foot">{props.foot}</div>
         </Show>

@@ -28,7 +28,8 @@ export function Diff(props: Props): JSX.Element {
 
 function FileDiff(props: Props & { file: FilePatch }): JSX.Element {
   const [all, setAll] = createSignal(false);
-  const name = () => props.title ?? (props.file.new && props.file.new !== "/dev/null" ? props.file.new : props.file.old);
+  const name = () =>
+    props.title ?? (props.file.new && props.file.new !== "/dev/null" ? props.file.new : props.file.old);
   const total = () => props.file.hunks.reduce((sum, hunk) => sum + hunk.lines.length, 0);
   const hunks = createMemo(() => {
     if (all() || total() <= MAX_LINES) return props.file.hunks;
@@ -39,14 +40,17 @@ function FileDiff(props: Props & { file: FilePatch }): JSX.Element {
       return lines.length > 0 ? [{ ...hunk, lines }] : [];
     });
   });
-  const count = (kind: Line["kind"]) => props.file.hunks.reduce((sum, hunk) => sum + hunk.lines.filter((line) => line.kind === kind).length, 0);
+  const count = (kind: Line["kind"]) =>
+    props.file.hunks.reduce((sum, hunk) => sum + hunk.lines.filter((line) => line.kind === kind).length, 0);
   return (
     <div class={`diff ${props.split ? "split" : ""}`} dir="ltr">
       <Show when={!props.bare}>
         <div class="diff-head">
           <Icon name="file" />
           <span class="clip mono">{plain(name())}</span>
-          <span class="tabular"><span class="plus">+{count("add")}</span> <span class="minus">−{count("del")}</span></span>
+          <span class="tabular">
+            <span class="plus">+{count("add")}</span> <span class="minus">−{count("del")}</span>
+          </span>
           <span class="grow" />
           {props.actions}
         </div>
@@ -61,17 +65,24 @@ function FileDiff(props: Props & { file: FilePatch }): JSX.Element {
               <>
                 <Show when={hunk.skipped > 0 || hunk.head}>
                   <div class="diff-gap">
-                    {hunk.skipped > 0 ? t.unchangedLines(hunk.skipped) : ""} <span class="mono">{plain(hunk.head)}</span>
+                    {hunk.skipped > 0 ? t.unchangedLines(hunk.skipped) : ""}{" "}
+                    <span class="mono">{plain(hunk.head)}</span>
                   </div>
                 </Show>
-                {props.split ? <SplitHunk {...props} name={name()} hunk={hunk} /> : <UnifiedHunk {...props} name={name()} hunk={hunk} />}
+                {props.split ? (
+                  <SplitHunk {...props} name={name()} hunk={hunk} />
+                ) : (
+                  <UnifiedHunk {...props} name={name()} hunk={hunk} />
+                )}
               </>
             )}
           </For>
         </div>
       </div>
       <Show when={!all() && total() > MAX_LINES}>
-        <button type="button" class="diff-gap" onClick={() => setAll(true)}>{t.showAllLines(total())}</button>
+        <button type="button" class="diff-gap" onClick={() => setAll(true)}>
+          {t.showAllLines(total())}
+        </button>
       </Show>
     </div>
   );
@@ -87,9 +98,11 @@ function UnifiedHunk(props: HunkProps): JSX.Element {
         <>
           <div class={`diff-line ${line.kind === "same" ? "" : line.kind}`}>
             <span class="n">{line.old}</span>
-            <Number line={line} shown={line.new} props={props} />
+            <LineNumber line={line} shown={line.new} props={props} />
             <span class="s">{sign(line)}</span>
-            <span class="t"><Text line={line} pieces={changed().get(line)} /></span>
+            <span class="t">
+              <Text line={line} pieces={changed().get(line)} />
+            </span>
           </div>
           {props.below?.(props.name, line)}
         </>
@@ -102,12 +115,18 @@ function SplitHunk(props: HunkProps): JSX.Element {
   const changed = createMemo(() => wordsOf(props.hunk));
   const side = (line: Line | null, shown: number | null | undefined) =>
     line === null ? (
-      <div class="diff-line none"><span class="n" /><span class="s" /><span class="t" /></div>
+      <div class="diff-line none">
+        <span class="n" />
+        <span class="s" />
+        <span class="t" />
+      </div>
     ) : (
       <div class={`diff-line ${line.kind === "same" ? "" : line.kind}`}>
-        <Number line={line} shown={shown ?? null} props={props} />
+        <LineNumber line={line} shown={shown ?? null} props={props} />
         <span class="s">{sign(line)}</span>
-        <span class="t"><Text line={line} pieces={changed().get(line)} /></span>
+        <span class="t">
+          <Text line={line} pieces={changed().get(line)} />
+        </span>
       </div>
     );
   return (
@@ -126,7 +145,7 @@ function SplitHunk(props: HunkProps): JSX.Element {
   );
 }
 
-function Number(props: { line: Line; shown: number | null; props: HunkProps }): JSX.Element {
+function LineNumber(props: { line: Line; shown: number | null; props: HunkProps }): JSX.Element {
   return (
     <Show when={props.props.onComment} fallback={<span class="n">{props.shown}</span>}>
       <button
@@ -148,7 +167,9 @@ function sign(line: Line): string {
 function Text(props: { line: Line; pieces: Piece[] | undefined }): JSX.Element {
   return (
     <Show when={props.pieces} fallback={code(props.line.text)}>
-      {(pieces) => <For each={pieces()}>{(piece) => (piece.changed ? <mark>{code(piece.text)}</mark> : code(piece.text))}</For>}
+      {(pieces) => (
+        <For each={pieces()}>{(piece) => (piece.changed ? <mark>{code(piece.text)}</mark> : code(piece.text))}</For>
+      )}
     </Show>
   );
 }

@@ -1,5 +1,5 @@
-// Highlighting: the grammars of highlight.js, which are loaded when the first code is displayed. Its output is a tree of
-// scopes that becomes elements, because the content policy forbids text as markup.
+// Highlighting: the grammars of highlight.js, which are loaded when the first code is displayed. Its output is a tree
+// of scopes that becomes elements, because the content policy forbids text as markup.
 import hljs from "highlight.js/lib/core";
 import bash from "highlight.js/lib/languages/bash";
 import c from "highlight.js/lib/languages/c";
@@ -32,8 +32,35 @@ import xml from "highlight.js/lib/languages/xml";
 import yaml from "highlight.js/lib/languages/yaml";
 
 const LANGUAGES = {
-  bash, c, cpp, csharp, css, diff, dockerfile, elixir, go, haskell, ini, java, javascript, json, kotlin, lua, makefile, markdown,
-  nix, php, python, ruby, rust, scala, sql, swift, typescript, xml, yaml,
+  bash,
+  c,
+  cpp,
+  csharp,
+  css,
+  diff,
+  dockerfile,
+  elixir,
+  go,
+  haskell,
+  ini,
+  java,
+  javascript,
+  json,
+  kotlin,
+  lua,
+  makefile,
+  markdown,
+  nix,
+  php,
+  python,
+  ruby,
+  rust,
+  scala,
+  sql,
+  swift,
+  typescript,
+  xml,
+  yaml,
 };
 for (const [name, language] of Object.entries(LANGUAGES)) hljs.registerLanguage(name, language);
 hljs.registerAliases(["zsh", "fish", "console", "shellsession", "shell"], { languageName: "bash" });

@@ -19,7 +19,10 @@ export interface Options {
   onFile?: ((path: string, line: number | undefined) => void) | undefined;
 }
 
-function make<Name extends keyof HTMLElementTagNameMap>(name: Name, ...children: (Node | string)[]): HTMLElementTagNameMap[Name] {
+function make<Name extends keyof HTMLElementTagNameMap>(
+  name: Name,
+  ...children: (Node | string)[]
+): HTMLElementTagNameMap[Name] {
   const element = document.createElement(name);
   element.append(...children);
   return element;
@@ -35,7 +38,9 @@ export function render(tokens: Token[] | undefined, options: Options, depth = 0)
 function one(token: Token, options: Options, depth: number): Node[] {
   const inside = () => render((token as { tokens?: Token[] }).tokens, options, depth);
   switch (token.type) {
-    case "space": case "def": return [];
+    case "space":
+    case "def":
+      return [];
     case "heading": {
       const depth = Math.min(Math.max((token as Tokens.Heading).depth, 1), 6);
       // The page has the first level, and readers of headings expect that no level is skipped.
@@ -45,21 +50,36 @@ function one(token: Token, options: Options, depth: number): Node[] {
       heading.className = `h${depth}`;
       return [heading];
     }
-    case "paragraph": return [make("p", ...inside())];
-    case "blockquote": return [make("blockquote", ...inside())];
-    case "strong": return [make("strong", ...inside())];
-    case "em": return [make("em", ...inside())];
-    case "del": return [make("del", ...inside())];
-    case "br": return [make("br")];
-    case "hr": return [make("hr")];
-    case "code": return [codeBlock(token as Tokens.Code)];
-    case "codespan": return [codeSpan((token as Tokens.Codespan).text, options)];
-    case "list": return [list(token as Tokens.List, options, depth)];
-    case "table": return [table(token as Tokens.Table, options, depth)];
-    case "link": return [link(token as Tokens.Link, inside(), options)];
-    case "image": return [image(token as Tokens.Image)];
-    case "checkbox": return [];
-    case "math": return [formula(token as MathToken)];
+    case "paragraph":
+      return [make("p", ...inside())];
+    case "blockquote":
+      return [make("blockquote", ...inside())];
+    case "strong":
+      return [make("strong", ...inside())];
+    case "em":
+      return [make("em", ...inside())];
+    case "del":
+      return [make("del", ...inside())];
+    case "br":
+      return [make("br")];
+    case "hr":
+      return [make("hr")];
+    case "code":
+      return [codeBlock(token as Tokens.Code)];
+    case "codespan":
+      return [codeSpan((token as Tokens.Codespan).text, options)];
+    case "list":
+      return [list(token as Tokens.List, options, depth)];
+    case "table":
+      return [table(token as Tokens.Table, options, depth)];
+    case "link":
+      return [link(token as Tokens.Link, inside(), options)];
+    case "image":
+      return [image(token as Tokens.Image)];
+    case "checkbox":
+      return [];
+    case "math":
+      return [formula(token as MathToken)];
     case "html": {
       const raw = make("span", prose(token.raw));
       raw.className = "raw";
@@ -69,12 +89,27 @@ function one(token: Token, options: Options, depth: number): Node[] {
       const text = token as Tokens.Text;
       return text.tokens ? inside() : [document.createTextNode(prose(entities(text.text)))];
     }
-    case "escape": return [document.createTextNode(prose((token as Tokens.Escape).text))];
-    default: return [document.createTextNode(prose(token.raw))];
+    case "escape":
+      return [document.createTextNode(prose((token as Tokens.Escape).text))];
+    default:
+      return [document.createTextNode(prose(token.raw))];
   }
 }
 
-const ENTITIES: Record<string, string> = { amp: "&", lt: "<", gt: ">", quot: '"', apos: "'", nbsp: "\u00a0", copy: "©", hellip: "…", mdash: "—", ndash: "–", rarr: "→", larr: "←" };
+const ENTITIES: Record<string, string> = {
+  amp: "&",
+  lt: "<",
+  gt: ">",
+  quot: '"',
+  apos: "'",
+  nbsp: "\u00a0",
+  copy: "©",
+  hellip: "…",
+  mdash: "—",
+  ndash: "–",
+  rarr: "→",
+  larr: "←",
+};
 
 /** Replaces the references of characters that models write. */
 function entities(text: string): string {
@@ -110,13 +145,23 @@ function list(token: Tokens.List, options: Options, depth: number): Node {
 
 function table(token: Tokens.Table, options: Options, depth: number): Node {
   const row = (cells: Tokens.TableCell[], name: "th" | "td") =>
-    make("tr", ...cells.map((cell) => {
-      const element = make(name, ...render(cell.tokens, options, depth));
-      if (cell.align) element.dataset["align"] = cell.align;
-      if (name === "th") (element as HTMLTableCellElement).scope = "col";
-      return element;
-    }));
-  const frame = make("div", make("table", make("thead", row(token.header, "th")), make("tbody", ...token.rows.map((cells) => row(cells, "td")))));
+    make(
+      "tr",
+      ...cells.map((cell) => {
+        const element = make(name, ...render(cell.tokens, options, depth));
+        if (cell.align) element.dataset["align"] = cell.align;
+        if (name === "th") (element as HTMLTableCellElement).scope = "col";
+        return element;
+      }),
+    );
+  const frame = make(
+    "div",
+    make(
+      "table",
+      make("thead", row(token.header, "th")),
+      make("tbody", ...token.rows.map((cells) => row(cells, "td"))),
+    ),
+  );
   frame.className = "table";
   frame.tabIndex = 0;
   frame.role = "group";

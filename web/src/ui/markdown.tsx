@@ -30,8 +30,8 @@ export class MarkdownBlocks {
   }
 
   /** Displays a text. A text that begins with the one before continues it. */
-  update(text: string, isComplete: boolean): void {
-    if (text.includes("\r")) text = text.replace(/\r\n?/g, "\n");
+  update(given: string, isComplete: boolean): void {
+    const text = given.includes("\r") ? given.replace(/\r\n?/g, "\n") : given;
     const continues = text.length >= this.#stable && text.startsWith(this.#text.slice(0, this.#stable));
     if (!continues) this.#reset();
     this.#text = text;
@@ -97,7 +97,8 @@ export class MarkdownBlocks {
       this.#tail = null;
       return;
     }
-    const isCode = token.type === "code" && (token as Tokens.Code).codeBlockStyle !== "indented" && !isClosed(token.raw);
+    const isCode =
+      token.type === "code" && (token as Tokens.Code).codeBlockStyle !== "indented" && !isClosed(token.raw);
     let nodes: Node[];
     if (isCode) {
       const block = codeBlock(token as Tokens.Code, true);
@@ -107,8 +108,12 @@ export class MarkdownBlocks {
       // The headings of a block that is not complete do not count.
       nodes = render(tokens, { ...this.#options, headings: { ...this.#headings } });
     }
-    if (this.#tail) this.#tail.replaceChildren(...nodes);
-    else this.#root.append((this.#tail = this.#block(nodes)));
+    if (this.#tail) {
+      this.#tail.replaceChildren(...nodes);
+      return;
+    }
+    this.#tail = this.#block(nodes);
+    this.#root.append(this.#tail);
   }
 
   /** Closes the open block although it may go on, because it is too long to be parsed again. */
@@ -141,7 +146,8 @@ export class MarkdownBlocks {
     // Look for the closing fence in the new text and the line before it.
     const from = Math.max(start, this.#text.lastIndexOf("\n", open.length - 1));
     const added = this.#text.slice(from);
-    const closing = fence && new RegExp(`\\n {0,3}${fence[0] === "~" ? "~" : "`"}{${fence.length},}[ \\t]*(?:\\n|$)`).exec(added);
+    const closing =
+      fence && new RegExp(`\\n {0,3}${fence[0] === "~" ? "~" : "`"}{${fence.length},}[ \\t]*(?:\\n|$)`).exec(added);
     const code = open.element.querySelector<HTMLElement>("[data-code]");
     if (!code || closing || isLast) {
       if (!closing || !code) return this.#endCode(this.#text.length);
@@ -217,5 +223,8 @@ export function Markdown(props: Props): JSX.Element {
 /** Returns a text without its Markdown, on one line, for lists. */
 export function firstLine(text: string, length = 120): string {
   const line = prose(text).trim().split("\n", 1)[0] ?? "";
-  return line.replace(/[*_`#>]+/g, "").trim().slice(0, length);
+  return line
+    .replace(/[*_`#>]+/g, "")
+    .trim()
+    .slice(0, length);
 }

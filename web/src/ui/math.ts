@@ -1,6 +1,6 @@
 // Formulas in Markdown: where they begin and end, and their elements. The library that draws them is loaded with the
 // first formula; until then, and if a formula is not valid, its source is displayed.
-import { Marked, type TokenizerAndRendererExtension, type Tokens } from "marked";
+import { Marked, type Token, type TokenizerAndRendererExtension, type Tokens } from "marked";
 import { prose } from "./text";
 
 /** A longer formula is displayed as its source. */
@@ -18,11 +18,17 @@ export interface MathToken extends Tokens.Generic {
 /** A block of its own: `$$ … $$` or `\[ … \]`. */
 const BLOCK = /^ {0,3}(?:\$\$([\s\S]+?)\$\$|\\\[([\s\S]+?)\\\])[ \t]*(?:\n+|$)/;
 /** In a line: `$$ … $$`, `\( … \)`, `\[ … \]`, and `$ … $` unless it is an amount of money or a variable of a shell. */
-const INLINE = /^(?:\$\$([^$]+?)\$\$|\\\(([\s\S]+?)\\\)|\\\[([\s\S]+?)\\\]|\$((?![\s$])(?:\\[\s\S]|[^$\\\n])*?(?<=\S))\$(?![\w$]))/;
+const INLINE =
+  /^(?:\$\$([^$]+?)\$\$|\\\(([\s\S]+?)\\\)|\\\[([\s\S]+?)\\\]|\$((?![\s$])(?:\\[\s\S]|[^$\\\n])*?(?<=\S))\$(?![\w$]))/;
 
 function token(match: RegExpExecArray | null, isBlock: boolean): MathToken | undefined {
-  const text = match?.slice(1).find((one) => one !== undefined)?.trim();
-  return match && text && text.length <= MAX_SOURCE && !/\n\s*\n/.test(text) ? { type: "math", raw: match[0], text, isBlock } : undefined;
+  const text = match
+    ?.slice(1)
+    .find((one) => one !== undefined)
+    ?.trim();
+  return match && text && text.length <= MAX_SOURCE && !/\n\s*\n/.test(text)
+    ? { type: "math", raw: match[0], text, isBlock }
+    : undefined;
 }
 
 const block: TokenizerAndRendererExtension = {
@@ -45,8 +51,22 @@ const inline: TokenizerAndRendererExtension = {
 };
 
 const marked = new Marked({ extensions: [block, inline] });
-/** Returns the blocks of a text. */
-export const lexer = (text: string) => marked.lexer(text);
+/** The start of a line with so many nested quotes and lists that the parser, which is recursive, fails. */
+const DEEP = /^(?:[ \t]*(?:>|[-+*][ \t]|\d{1,9}[.)][ \t])){500}/m;
+
+/** Returns the blocks of a text. Lines that are too deep for the parser are text. */
+export function lexer(text: string): Token[] {
+  const tokens: Token[] = [];
+  let rest = text;
+  for (let at = rest.search(DEEP); at >= 0; at = rest.search(DEEP)) {
+    const end = rest.indexOf("\n", at);
+    const raw = end < 0 ? rest.slice(at) : rest.slice(at, end + 1);
+    tokens.push(...marked.lexer(rest.slice(0, at)), { type: "html", block: true, pre: false, raw, text: raw });
+    rest = rest.slice(at + raw.length);
+  }
+  tokens.push(...marked.lexer(rest));
+  return tokens;
+}
 
 type Library = typeof import("temml").default;
 let loading: Promise<Library> | undefined;
@@ -64,7 +84,11 @@ export function formula({ text, isBlock, raw }: MathToken): HTMLElement {
     element.role = "group";
   }
   if (library) draw(element, text, isBlock);
-  else void load().then(() => draw(element, text, isBlock), () => {});
+  else
+    void load().then(
+      () => draw(element, text, isBlock),
+      () => {},
+    );
   return element;
 }
 
@@ -87,21 +111,62 @@ function draw(element: HTMLElement, text: string, isBlock: boolean): void {
 
 /** The attributes that layout needs. Links, names and classes are not among them. */
 const ATTRIBUTES = new Set([
-  "accent", "accentunder", "columnalign", "columnlines", "columnspacing", "columnspan", "depth", "display", "displaystyle", "fence", "form", "height", "largeop", "linethickness",
-  "lspace", "mathvariant", "maxsize", "minsize", "movablelimits", "notation", "rowalign", "rowlines", "rowspacing", "rowspan", "rspace", "scriptlevel", "separator", "stretchy",
-  "style", "symmetric", "voffset", "width",
+  "accent",
+  "accentunder",
+  "columnalign",
+  "columnlines",
+  "columnspacing",
+  "columnspan",
+  "depth",
+  "display",
+  "displaystyle",
+  "fence",
+  "form",
+  "height",
+  "largeop",
+  "linethickness",
+  "lspace",
+  "mathvariant",
+  "maxsize",
+  "minsize",
+  "movablelimits",
+  "notation",
+  "rowalign",
+  "rowlines",
+  "rowspacing",
+  "rowspan",
+  "rspace",
+  "scriptlevel",
+  "separator",
+  "stretchy",
+  "style",
+  "symmetric",
+  "voffset",
+  "width",
 ]);
 const MATH = "http://www.w3.org/1998/Math/MathML";
 
 function typeset(text: string, isBlock: boolean): Element | null {
   const holder = document.createElement("div");
   try {
-    library?.render(text, holder, { displayMode: isBlock, throwOnError: true, trust: false, maxSize: [12, 24], maxExpand: 200 });
+    library?.render(text, holder, {
+      displayMode: isBlock,
+      throwOnError: true,
+      trust: false,
+      maxSize: [12, 24],
+      maxExpand: 200,
+    });
   } catch {
     return null;
   }
   const root = holder.firstElementChild;
-  if (root?.localName !== "math" || [...holder.querySelectorAll("*")].some((one) => one.namespaceURI !== MATH || /^(?:maction|semantics|annotation.*)$/.test(one.localName))) return null;
+  if (
+    root?.localName !== "math" ||
+    [...holder.querySelectorAll("*")].some(
+      (one) => one.namespaceURI !== MATH || /^(?:maction|semantics|annotation.*)$/.test(one.localName),
+    )
+  )
+    return null;
   for (const one of holder.querySelectorAll("*")) {
     for (const { name } of [...one.attributes]) if (!ATTRIBUTES.has(name)) one.removeAttribute(name);
   }

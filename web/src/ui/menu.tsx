@@ -47,7 +47,7 @@ export function Menu(props: Props): JSX.Element {
   };
   return (
     <>
-      {/* Not a `Button`: lists have a menu for each row, and an element without variable attributes is made much faster. */}
+      {/* Not a `Button`: lists have a menu for each row, and an element without variable attributes is much faster. */}
       <button
         type="button"
         ref={(element) => {

@@ -11,7 +11,8 @@ function distance(a: string, b: string): number {
     for (let j = 1; j <= b.length; j += 1) {
       const cost = a[i - 1] === b[j - 1] ? 0 : 1;
       let best = Math.min((last[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1, (last[j - 1] ?? 0) + cost);
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) best = Math.min(best, (before[j - 2] ?? 0) + 1);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        best = Math.min(best, (before[j - 2] ?? 0) + 1);
       row.push(best);
     }
     [before, last] = [last, row];
@@ -24,7 +25,8 @@ export function nearest(text: string, names: readonly string[]): string | undefi
   const wanted = text.toLowerCase();
   let [best, least] = [undefined as string | undefined, Math.min(MAX_DISTANCE, Math.floor(wanted.length / 2)) + 1];
   for (const name of names) {
-    const found = name.toLowerCase().startsWith(wanted) && wanted.length > 1 ? 0.5 : distance(wanted, name.toLowerCase());
+    const found =
+      name.toLowerCase().startsWith(wanted) && wanted.length > 1 ? 0.5 : distance(wanted, name.toLowerCase());
     if (found < least) [best, least] = [name, found];
   }
   return best;

@@ -25,44 +25,83 @@ export interface FilePatch {
 
 /** Returns the files of a unified diff. Lines that are not part of one are ignored. */
 export function parsePatch(text: string): FilePatch[] {
-  const files: FilePatch[] = [];
-  let file: FilePatch | null = null;
-  let hunk: Hunk | null = null;
-  let [old, now, olds, news] = [0, 0, 0, 0];
-  let end = 1;
-  for (const line of text.split("\n")) {
-    if (hunk && (olds > 0 || news > 0)) {
-      const kind = line[0] === "+" ? "add" : line[0] === "-" ? "del" : line[0] === " " || line === "" ? "same" : null;
-      if (kind) {
-        hunk.lines.push({ kind, text: line.slice(1), old: kind === "add" ? null : old, new: kind === "del" ? null : now });
-        if (kind !== "add") (old += 1), (olds -= 1);
-        if (kind !== "del") (now += 1), (news -= 1);
-        continue;
-      }
-      if (line.startsWith("\\")) continue;
-    }
-    const head = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/.exec(line);
-    if (head) {
-      file ??= start(files);
-      [old, now] = [Number(head[1]), Number(head[3])];
-      [olds, news] = [Number(head[2] ?? 1), Number(head[4] ?? 1)];
-      hunk = { head: head[5] ?? "", lines: [], skipped: Math.max(0, now - end) };
-      file.hunks.push(hunk);
-      end = now + news;
-    } else if (line.startsWith("--- ")) {
-      file = start(files);
-      file.old = name(line);
-      [hunk, end] = [null, 1];
-    } else if (line.startsWith("+++ ") && file) {
-      file.new = name(line);
+  const parser = new Parser();
+  for (const line of text.split("\n")) parser.read(line);
+  return parser.files;
+}
+
+/** Returns what a line of a hunk is, or null if it is none. */
+function kindOf(line: string): Line["kind"] | null {
+  if (line[0] === "+") return "add";
+  if (line[0] === "-") return "del";
+  return line[0] === " " || line === "" ? "same" : null;
+}
+
+class Parser {
+  readonly files: FilePatch[] = [];
+  #file: FilePatch | null = null;
+  #hunk: Hunk | null = null;
+  /** The numbers of the next lines, and how many lines the hunk still has, before and after the change. */
+  #old = 0;
+  #new = 0;
+  #olds = 0;
+  #news = 0;
+  /** The number of the line after the hunk. */
+  #end = 1;
+
+  read(line: string): void {
+    if (this.#hunk && (this.#olds > 0 || this.#news > 0) && this.#readLine(this.#hunk, line)) return;
+    if (this.#readHead(line)) return;
+    if (line.startsWith("--- ")) {
+      this.#file = start(this.files);
+      this.#file.old = name(line);
+      this.#hunk = null;
+      this.#end = 1;
+    } else if (line.startsWith("+++ ") && this.#file) {
+      this.#file.new = name(line);
     } else if (/^(Binary files|GIT binary patch)/.test(line)) {
-      file = start(files);
-      file.isBinary = true;
+      this.#file = start(this.files);
+      this.#file.isBinary = true;
     } else if (/^(diff |Index: )/.test(line)) {
-      [file, hunk, end] = [null, null, 1];
+      this.#file = null;
+      this.#hunk = null;
+      this.#end = 1;
     }
   }
-  return files;
+
+  /** Reads a line of a hunk. Returns whether it is one. */
+  #readLine(hunk: Hunk, line: string): boolean {
+    const kind = kindOf(line);
+    if (!kind) return line.startsWith("\\");
+    hunk.lines.push({
+      kind,
+      text: line.slice(1),
+      old: kind === "add" ? null : this.#old,
+      new: kind === "del" ? null : this.#new,
+    });
+    if (kind !== "add") {
+      this.#old += 1;
+      this.#olds -= 1;
+    }
+    if (kind !== "del") {
+      this.#new += 1;
+      this.#news -= 1;
+    }
+    return true;
+  }
+
+  /** Reads the head of a hunk. Returns whether the line is one. */
+  #readHead(line: string): boolean {
+    const head = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)$/.exec(line);
+    if (!head) return false;
+    this.#file ??= start(this.files);
+    [this.#old, this.#new] = [Number(head[1]), Number(head[3])];
+    [this.#olds, this.#news] = [Number(head[2] ?? 1), Number(head[4] ?? 1)];
+    this.#hunk = { head: head[5] ?? "", lines: [], skipped: Math.max(0, this.#new - this.#end) };
+    this.#file.hunks.push(this.#hunk);
+    this.#end = this.#new + this.#news;
+    return true;
+  }
 }
 
 function start(files: FilePatch[]): FilePatch {
@@ -116,11 +155,15 @@ export function words(before: string, after: string): { old: Piece[]; new: Piece
   if (before.length > MAX_WORDS || after.length > MAX_WORDS) return null;
   const parts = diffWordsWithSpace(before, after, { maxEditLength: 80 });
   if (!parts) return null;
-  const same = parts.filter((part) => !part.added && !part.removed).reduce((sum, part) => sum + part.value.trim().length, 0);
+  const same = parts
+    .filter((part) => !part.added && !part.removed)
+    .reduce((sum, part) => sum + part.value.trim().length, 0);
   // Lines with little in common are different lines.
   if (same * 3 < Math.max(before.trim().length, after.trim().length)) return null;
   const pieces = (without: "added" | "removed") =>
-    parts.filter((part) => !part[without]).map((part) => ({ text: part.value, changed: Boolean(part.added || part.removed) }));
+    parts
+      .filter((part) => !part[without])
+      .map((part) => ({ text: part.value, changed: Boolean(part.added || part.removed) }));
   return { old: pieces("added"), new: pieces("removed") };
 }
 

@@ -49,7 +49,13 @@ export function Picker(props: Props): JSX.Element {
   const [selected, setSelected] = createSignal(0);
   let list!: HTMLDivElement;
   const found = createMemo(() => {
-    const all = props.onQuery ? props.items : filter(props.items, query(), (item) => `${item.label} ${item.words ?? ""} ${item.group ?? ""} ${item.detail ?? ""}`);
+    const all = props.onQuery
+      ? props.items
+      : filter(
+          props.items,
+          query(),
+          (item) => `${item.label} ${item.words ?? ""} ${item.group ?? ""} ${item.detail ?? ""}`,
+        );
     return all.slice(0, MAX_ITEMS);
   });
   const groups = createMemo(() => {
@@ -85,7 +91,8 @@ export function Picker(props: Props): JSX.Element {
       event.preventDefault();
       props.onPick(item);
     }
-    const action = (event.ctrlKey || event.metaKey) && props.actions?.find((one) => one.key === event.key.toLowerCase());
+    const action =
+      (event.ctrlKey || event.metaKey) && props.actions?.find((one) => one.key === event.key.toLowerCase());
     if (action) {
       event.preventDefault();
       action.run(item);
@@ -114,7 +121,9 @@ export function Picker(props: Props): JSX.Element {
         <For each={groups()}>
           {(row) =>
             "group" in row ? (
-              <div class="options-group" role="presentation">{row.group}</div>
+              <div class="options-group" role="presentation">
+                {row.group}
+              </div>
             ) : (
               <div
                 class="option"
@@ -146,11 +155,19 @@ export function Picker(props: Props): JSX.Element {
         </For>
       </div>
       <Show when={found().length === 0}>
-        <div class="empty" role="status">{props.loading ? t.loading : (props.empty ?? t.nothingFound)}</div>
+        <div class="empty" role="status">
+          {props.loading ? t.loading : (props.empty ?? t.nothingFound)}
+        </div>
       </Show>
       <Show when={props.actions?.length}>
         <div class="picker-hint">
-          <For each={props.actions}>{(action) => <span><kbd>Ctrl {action.key.toUpperCase()}</kbd> {action.label}</span>}</For>
+          <For each={props.actions}>
+            {(action) => (
+              <span>
+                <kbd>Ctrl {action.key.toUpperCase()}</kbd> {action.label}
+              </span>
+            )}
+          </For>
         </div>
       </Show>
     </Dialog>

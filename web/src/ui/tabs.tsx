@@ -24,7 +24,15 @@ export function Tabs<Name extends string>(props: TabsProps<Name>): JSX.Element {
   };
   let list!: HTMLDivElement;
   // On a narrow screen, the row scrolls.
-  createEffect(on(() => props.value, () => requestAnimationFrame(() => list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest", inline: "nearest" }))));
+  createEffect(
+    on(
+      () => props.value,
+      () =>
+        requestAnimationFrame(() =>
+          list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest", inline: "nearest" }),
+        ),
+    ),
+  );
   return (
     <div ref={list} class="tabs" role="tablist" aria-label={props.label} onKeyDown={move}>
       <For each={props.tabs}>

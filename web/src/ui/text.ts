@@ -3,7 +3,8 @@
 /** Characters that end lines, move the cursor or change the direction of text. */
 const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb]/g;
 const HIDDEN_LINE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb]/g;
-const ESCAPES = /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[PX^_][^\u001b]*(?:\u001b\\)?|[ -/]*[0-~])/g;
+const ESCAPES =
+  /\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[PX^_][^\u001b]*(?:\u001b\\)?|[ -/]*[0-~])/g;
 
 /** Returns prose without characters that could hide or reorder it. */
 export function prose(text: string): string {
@@ -54,7 +55,10 @@ export function ansi(text: string): Run[] {
 /** Keeps what a carriage return leaves visible: the text after the last one of a line. */
 function lines(text: string): string {
   if (!text.includes("\r")) return text;
-  return text.replace(/\r\n/g, "\n").replace(/[^\n]*\r(?=[^\n])/g, "").replace(/\r/g, "");
+  return text
+    .replace(/\r\n/g, "\n")
+    .replace(/[^\n]*\r(?=[^\n])/g, "")
+    .replace(/\r/g, "");
 }
 
 function styled(before: Set<string>, codes: number[]): Set<string> {

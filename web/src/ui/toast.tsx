@@ -42,7 +42,15 @@ export function Toasts(): JSX.Element {
             <span class="grow">{one.text}</span>
             <Show when={one.action}>
               {(action) => (
-                <Button small onClick={() => (close(one), action().run())}>{action().label}</Button>
+                <Button
+                  small
+                  onClick={() => {
+                    close(one);
+                    action().run();
+                  }}
+                >
+                  {action().label}
+                </Button>
               )}
             </Show>
             <Button small kind="quiet" icon="close" label={t.close} onClick={() => close(one)} />

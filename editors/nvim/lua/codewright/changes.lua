@@ -1,7 +1,7 @@
 -- The files that the agent has changed, with the text before its first change.
 --
--- The text before is known exactly if the agent writes through the editor. Otherwise it is computed from the differences in
--- the results of tool calls.
+-- The text before is known exactly if the agent writes through the editor. Otherwise it is computed from the
+-- differences in the results of tool calls.
 local files = require("codewright.files")
 
 local M = {}

@@ -16,7 +16,8 @@ function M.check()
   elseif vim.fn.has("nvim-0.8") == 1 then
     report("warn")(shown .. " is older than 0.9, with which the plugin is supported")
   else
-    report("warn")(shown .. " is older than 0.9: there is no window bar above the chat, and sections of this report are fewer")
+    local fewer = " is older than 0.9: there is no window bar above the chat, and sections of this report are fewer"
+    report("warn")(shown .. fewer)
   end
   local codewright = require("codewright")
   local program = codewright.program()

@@ -142,6 +142,11 @@ local function permission(params, respond)
   vim.schedule(ask_next)
 end
 
+--- Returns the error of a reply to a request whose handler failed.
+local function failure_of(problem)
+  return type(problem) == "table" and problem or { message = tostring(problem) }
+end
+
 local function serve(method, params, respond)
   local files = require("codewright.files")
   local session = state.sessions[params.sessionId]
@@ -149,7 +154,7 @@ local function serve(method, params, respond)
     permission(params, respond)
   elseif method == "fs/read_text_file" and session then
     local ran, result = pcall(files.read, params, session.cwd)
-    respond(not ran and (type(result) == "table" and result or { message = tostring(result) }) or nil, ran and { content = result })
+    respond(not ran and failure_of(result) or nil, ran and { content = result })
   elseif method == "fs/write_text_file" and session then
     local ran, problem = pcall(function()
       local path = files.checked(params.path, session.cwd)
@@ -157,7 +162,7 @@ local function serve(method, params, respond)
       files.set(path, params.content)
       changes():written(path, before)
     end)
-    respond(not ran and (type(problem) == "table" and problem or { message = tostring(problem) }) or nil, vim.empty_dict())
+    respond(not ran and failure_of(problem) or nil, vim.empty_dict())
   else
     respond({ code = -32601, message = ("`%s` is not supported"):format(method) })
   end
@@ -330,7 +335,8 @@ function M.say(text, session)
   state.rpc:request("session/prompt", { sessionId = session.id, prompt = blocks }, function(failure, result)
     session.turns = session.turns - 1
     if failure then
-      session:note(failure.code == -32000 and "sign in to a provider: `codewright providers login`" or message_of(failure))
+      local hint = failure.code == -32000 and "sign in to a provider: `codewright providers login`"
+      session:note(hint or message_of(failure))
     elseif result.stopReason ~= "end_turn" then
       session:note("the turn ended: " .. tostring(result.stopReason))
     end
@@ -406,7 +412,8 @@ function M.choose(id)
     end,
   }, function(chosen)
     if chosen then
-      call("session/set_config_option", { sessionId = session.id, configId = id, value = chosen.value }, function(result)
+      local params = { sessionId = session.id, configId = id, value = chosen.value }
+      call("session/set_config_option", params, function(result)
         session.options = result.configOptions or session.options
         notify(("%s: %s"):format(option.name, chosen.name or chosen.value))
       end)
@@ -470,7 +477,8 @@ function M.complete(is_start, base)
   else
     local query = base:sub(2)
     found = { { word = "@problems" }, { word = "@buffers" } }
-    for _, path in ipairs(vim.list_slice(vim.fn.globpath(cwd(), "**/*" .. query:gsub("[%[%]{}*?\\,]", "") .. "*", true, true), 1, 50)) do
+    local pattern = "**/*" .. query:gsub("[%[%]{}*?\\,]", "") .. "*"
+    for _, path in ipairs(vim.list_slice(vim.fn.globpath(cwd(), pattern, true, true), 1, 50)) do
       if vim.fn.isdirectory(path) == 0 then
         found[#found + 1] = { word = "@" .. require("codewright.context").shown(path, cwd()) }
       end
@@ -560,7 +568,8 @@ function M.terminal_send(first, last, range)
   local buffer = vim.api.nvim_get_current_buf()
   local folder = uv.fs_realpath(vim.fn.getcwd()) or vim.fn.getcwd()
   local has_lines = range and range > 0
-  local text = require("codewright.context").reference(buffer, has_lines and first or nil, has_lines and last or nil, folder)
+  local context = require("codewright.context")
+  local text = context.reference(buffer, has_lines and first or nil, has_lines and last or nil, folder)
   if not require("codewright.terminal").send(text .. " ") then
     error("the terminal client does not run; `:CodewrightTerm` opens it", 0)
   end

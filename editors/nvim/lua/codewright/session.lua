@@ -92,7 +92,8 @@ local function tool_call(self, update)
       break
     end
   end
-  local item = at and self.items[at] or self:push({ kind = "tool", id = id, title = "", status = "pending", output = "" })
+  local item = at and self.items[at]
+    or self:push({ kind = "tool", id = id, title = "", status = "pending", output = "" })
   self:touch(at or #self.items)
   item.title = type(update.title) == "string" and text_of(update.title, 2000) or item.title
   item.status = type(update.status) == "string" and text_of(update.status, 20) or item.status

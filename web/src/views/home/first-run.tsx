@@ -1,5 +1,5 @@
-// What to do before the first prompt if no model may be used: sign in to a provider, use a local server, or choose a service
-// for everybody. Nothing is sent to a provider that the user did not choose.
+// What to do before the first prompt if no model may be used: sign in to a provider, use a local server, or choose a
+// service for everybody. Nothing is sent to a provider that the user did not choose.
 import { createMemo, createSignal, For, type JSX } from "solid-js";
 import { openDialog } from "../../app/dialogs";
 import { openModels } from "../../app/pickers";
@@ -27,7 +27,10 @@ interface Props {
 
 export function FirstRun(props: Props): JSX.Element {
   const place = createMemo(() => placeOf(props.directory));
-  const free = () => (place().providers()?.providers ?? []).filter((provider) => isPublic(provider) && Object.keys(provider.models).length > 0);
+  const free = () =>
+    (place().providers()?.providers ?? []).filter(
+      (provider) => isPublic(provider) && Object.keys(provider.models).length > 0,
+    );
   const [isLooking, setLooking] = createSignal(false);
   const look = async () => {
     setLooking(true);
@@ -47,25 +50,48 @@ export function FirstRun(props: Props): JSX.Element {
         <h3>{t.firstRunProvider}</h3>
         <div class="row wrap">
           <For each={POPULAR.slice(0, 5)}>
-            {([id, name]) => <Button onClick={() => void connectProvider(props.directory, id, name, props.onDone)}>{name}</Button>}
+            {([id, name]) => (
+              <Button onClick={() => void connectProvider(props.directory, id, name, props.onDone)}>{name}</Button>
+            )}
           </For>
-          <Button kind="quiet" onClick={() => (props.onDone(), go({ name: "settings", page: "providers" }))}>{t.allProviders}</Button>
+          <Button
+            kind="quiet"
+            onClick={() => {
+              props.onDone();
+              go({ name: "settings", page: "providers" });
+            }}
+          >
+            {t.allProviders}
+          </Button>
         </div>
       </section>
       <section>
         <h3>{t.firstRunLocal}</h3>
         <p class="muted">{t.firstRunLocalHint}</p>
         <div class="row wrap">
-          <Button disabled={isLooking()} onClick={() => void look()}>{isLooking() ? t.looking : t.lookAgain}</Button>
-          <Button kind="quiet" onClick={() => ownServerDialog(props.directory, props.onDone)}>{t.otherAddress}</Button>
+          <Button disabled={isLooking()} onClick={() => void look()}>
+            {isLooking() ? t.looking : t.lookAgain}
+          </Button>
+          <Button kind="quiet" onClick={() => ownServerDialog(props.directory, props.onDone)}>
+            {t.otherAddress}
+          </Button>
         </div>
       </section>
       <For each={free()}>
         {(provider) => (
           <section>
             <h3>{t.firstRunFree}</h3>
-            <p class="muted">{t.firstRunFreeHint(prose(provider.name || provider.id), Object.keys(provider.models).length)}</p>
-            <Button onClick={() => (props.onDone(), openModels(provider.id))}>{t.chooseFree(prose(provider.name || provider.id))}</Button>
+            <p class="muted">
+              {t.firstRunFreeHint(prose(provider.name || provider.id), Object.keys(provider.models).length)}
+            </p>
+            <Button
+              onClick={() => {
+                props.onDone();
+                openModels(provider.id);
+              }}
+            >
+              {t.chooseFree(prose(provider.name || provider.id))}
+            </Button>
           </section>
         )}
       </For>
@@ -94,25 +120,65 @@ export default function FirstRunCard(props: { directory: string }): JSX.Element 
   );
 }
 
-/** Asks for the address and the model of a server with the interface of OpenAI, and writes them to the configuration. */
+/**
+ * Asks for the address and the model of a server with the interface of OpenAI, and writes them to the configuration.
+ */
 function ownServerDialog(directory: string, onDone: () => void): void {
   openDialog((dialog) => {
     const [address, setAddress] = createSignal("http://localhost:8000/v1");
     const [model, setModel] = createSignal("");
     const isValid = () => /^https?:\/\/[^\s/]+/.test(address().trim()) && model().trim() !== "";
-    const save = () => attempt(async () => {
-      const provider = { npm: "@ai-sdk/openai-compatible", name: "Local server", options: { baseURL: address().trim() }, models: { [model().trim()]: {} } };
-      const change = { provider: { [OWN_ID]: provider }, model: `${OWN_ID}/${model().trim()}` };
-      await call("PATCH /global/config", { body: change });
-      const place = placeOf(directory);
-      await Promise.all([place.providers.refresh(), place.config.refresh()]);
-      dialog.close();
-      onDone();
-    });
+    const save = () =>
+      attempt(async () => {
+        const provider = {
+          npm: "@ai-sdk/openai-compatible",
+          name: "Local server",
+          options: { baseURL: address().trim() },
+          models: { [model().trim()]: {} },
+        };
+        const change = { provider: { [OWN_ID]: provider }, model: `${OWN_ID}/${model().trim()}` };
+        await call("PATCH /global/config", { body: change });
+        const place = placeOf(directory);
+        await Promise.all([place.providers.refresh(), place.config.refresh()]);
+        dialog.close();
+        onDone();
+      });
     return (
-      <Dialog title={t.otherAddress} onClose={dialog.close} foot={<><Button onClick={dialog.close}>{t.cancel}</Button><Button kind="primary" disabled={!isValid()} onClick={() => void save()}>{t.save}</Button></>}>
-        <label class="column"><span>{t.baseUrl}</span><input class="field mono" inputmode="url" autocapitalize="off" spellcheck={false} autofocus value={address()} onInput={(event) => setAddress(event.currentTarget.value)} /></label>
-        <label class="column"><span>{t.modelId}</span><input class="field mono" autocapitalize="off" spellcheck={false} placeholder="qwen3-coder" value={model()} onInput={(event) => setModel(event.currentTarget.value)} /></label>
+      <Dialog
+        title={t.otherAddress}
+        onClose={dialog.close}
+        foot={
+          <>
+            <Button onClick={dialog.close}>{t.cancel}</Button>
+            <Button kind="primary" disabled={!isValid()} onClick={() => void save()}>
+              {t.save}
+            </Button>
+          </>
+        }
+      >
+        <label class="column">
+          <span>{t.baseUrl}</span>
+          <input
+            class="field mono"
+            inputmode="url"
+            autocapitalize="off"
+            spellcheck={false}
+            autofocus
+            value={address()}
+            onInput={(event) => setAddress(event.currentTarget.value)}
+          />
+        </label>
+        <label class="column">
+          <span>{t.modelId}</span>
+          <input
+            class="field mono"
+            autocapitalize="off"
+            spellcheck={false}
+            placeholder="qwen3-coder"
+            value={model()}
+            onInput={(event) => setModel(event.currentTarget.value)}
+          />
+        </label>
         <p class="muted">{t.ownServerHint}</p>
       </Dialog>
     );

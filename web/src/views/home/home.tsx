@@ -1,5 +1,17 @@
 // Home: a prompt, what waits or runs, and the sessions of all directories.
-import { createEffect, createMemo, createSignal, For, lazy, on, onCleanup, onMount, Show, Suspense, type JSX } from "solid-js";
+import {
+  createEffect,
+  createMemo,
+  createSignal,
+  For,
+  lazy,
+  on,
+  onCleanup,
+  onMount,
+  Show,
+  Suspense,
+  type JSX,
+} from "solid-js";
 import { openDirectoryDialog } from "../../app/directory";
 import { groups as allGroups, groupSessions, rootSessions, waitsFor, type Group } from "../../app/lists";
 import { format, openSession } from "../../app/router";
@@ -15,7 +27,7 @@ import { Button } from "../../ui/button";
 import { filter } from "../../ui/fuzzy";
 import { Icon } from "../../ui/icon";
 import { plain, prose } from "../../ui/text";
-import { Composer } from "../session/composer";
+import { Composer } from "../session/composer/composer";
 
 /** Most users have a model. */
 const FirstRunCard = lazy(() => import("./first-run"));
@@ -33,12 +45,18 @@ const SEARCH_MS = 200;
 export function HomeView(): JSX.Element {
   const [query, setQuery] = createSignal("");
   // The server searches, too, because not all sessions are loaded.
-  createEffect(on(query, (text) => {
-    const timer = setTimeout(() => {
-      if (text.trim() && state.hasMore) void searchSessions(text.trim());
-    }, SEARCH_MS);
-    onCleanup(() => clearTimeout(timer));
-  }, { defer: true }));
+  createEffect(
+    on(
+      query,
+      (text) => {
+        const timer = setTimeout(() => {
+          if (text.trim() && state.hasMore) void searchSessions(text.trim());
+        }, SEARCH_MS);
+        onCleanup(() => clearTimeout(timer));
+      },
+      { defer: true },
+    ),
+  );
   const groups = createMemo(() => {
     if (!query()) return allGroups();
     return groupSessions(filter(rootSessions(), query(), (session) => `${session.title} ${session.directory}`));
@@ -46,45 +64,103 @@ export function HomeView(): JSX.Element {
   /** Names, because rows of a group with a known name stay when a session changes. */
   const shown = createMemo(() => groups().map((group) => group.id));
   const directories = createMemo(() => {
-    const all = [...prefs.directories, state.directory, ...state.projects.map((project) => project.worktree), ...rootSessions().slice(0, 50).map((session) => session.directory)];
+    const all = [
+      ...prefs.directories,
+      state.directory,
+      ...state.projects.map((project) => project.worktree),
+      ...rootSessions()
+        .slice(0, 50)
+        .map((session) => session.directory),
+    ];
     return [...new Set(all)].filter((one) => one && one !== "/").slice(0, MAX_DIRECTORIES);
   });
   return (
     <div class="home" tabindex={0} role="group" aria-label={t.home}>
       <div class="home-inner">
         <h1>{t.homeTitle}</h1>
-        <Show when={state.ready} fallback={<div class="empty" role="status">{state.error || t.connecting}</div>}>
+        <Show
+          when={state.ready}
+          fallback={
+            <div class="empty" role="status">
+              {state.error || t.connecting}
+            </div>
+          }
+        >
           <div class="home-places" role="group" aria-label={t.directory}>
             <For each={directories()}>
               {(directory) => (
                 <button
-                  type="button" class="place" aria-pressed={directory === currentDirectory()} title={plain(directory)}
+                  type="button"
+                  class="place"
+                  aria-pressed={directory === currentDirectory()}
+                  title={plain(directory)}
                   onClick={() => setPrefs("directories", toFront(prefs.directories, directory, 24))}
                 >
-                  <Icon name="folder" /><span class="clip">{plain(baseName(directory))}</span>
+                  <Icon name="folder" />
+                  <span class="clip">{plain(baseName(directory))}</span>
                 </button>
               )}
             </For>
-            <button type="button" class="place" onClick={() => openDirectoryDialog()}><Icon name="add" />{t.openDirectory}</button>
+            <button type="button" class="place" onClick={() => openDirectoryDialog()}>
+              <Icon name="add" />
+              {t.openDirectory}
+            </button>
           </div>
-          <Show when={currentDirectory()} keyed>{(directory) => <Show when={needsChoice(placeOf(directory))}><Suspense><FirstRunCard directory={directory} /></Suspense></Show>}</Show>
+          <Show when={currentDirectory()} keyed>
+            {(directory) => (
+              <Show when={needsChoice(placeOf(directory))}>
+                <Suspense>
+                  <FirstRunCard directory={directory} />
+                </Suspense>
+              </Show>
+            )}
+          </Show>
           <Show when={currentDirectory()} keyed>
             {(directory) => <Composer id="" directory={directory} onSent={(id) => openSession(id)} />}
           </Show>
           <p class="home-path muted mono clip">{plain(shortPath(currentDirectory(), state.home))}</p>
-          <Show when={rootSessions().length > 0} fallback={<div class="empty"><h2>{t.noSessions}</h2><p>{t.noSessionsHint}</p></div>}>
+          <Show
+            when={rootSessions().length > 0}
+            fallback={
+              <div class="empty">
+                <h2>{t.noSessions}</h2>
+                <p>{t.noSessionsHint}</p>
+              </div>
+            }
+          >
             <div class="search home-search">
               <Icon name="search" />
-              <input class="field" type="search" aria-label={t.searchSessions} placeholder={t.searchSessions} value={query()} onInput={(event) => setQuery(event.currentTarget.value)} />
+              <input
+                class="field"
+                type="search"
+                aria-label={t.searchSessions}
+                placeholder={t.searchSessions}
+                value={query()}
+                onInput={(event) => setQuery(event.currentTarget.value)}
+              />
             </div>
             <For each={shown()}>
               {(id) => {
                 const group = () => groups().find((one) => one.id === id);
-                return <GroupView id={id} title={group()?.title ?? ""} sessions={group()?.sessions.map((session) => session.id) ?? []} />;
+                return (
+                  <GroupView
+                    id={id}
+                    title={group()?.title ?? ""}
+                    sessions={group()?.sessions.map((session) => session.id) ?? []}
+                  />
+                );
               }}
             </For>
-            <Show when={groups().length === 0}><p class="empty" role="status">{t.nothingFound}</p></Show>
-            <Show when={state.hasMore && !query()}><Button kind="quiet" onClick={() => void loadMoreSessions()}>{t.moreSessions}</Button></Show>
+            <Show when={groups().length === 0}>
+              <p class="empty" role="status">
+                {t.nothingFound}
+              </p>
+            </Show>
+            <Show when={state.hasMore && !query()}>
+              <Button kind="quiet" onClick={() => void loadMoreSessions()}>
+                {t.moreSessions}
+              </Button>
+            </Show>
           </Show>
         </Show>
       </div>
@@ -103,10 +179,16 @@ function GroupView(props: { id: Group["id"]; title: string; sessions: string[] }
     <section class="home-group">
       <h2>{props.title}</h2>
       <ul>
-        <For each={rows()}>{(id) => <Show when={state.sessions[id]}>{(session) => <SessionRow session={session()} group={props.id} />}</Show>}</For>
+        <For each={rows()}>
+          {(id) => (
+            <Show when={state.sessions[id]}>{(session) => <SessionRow session={session()} group={props.id} />}</Show>
+          )}
+        </For>
       </ul>
       <Show when={limit() > FIRST_ROWS && props.sessions.length > rows().length}>
-        <Button small kind="quiet" onClick={() => setLimit(Infinity)}>{t.sessionsIn(props.sessions.length)}</Button>
+        <Button small kind="quiet" onClick={() => setLimit(Infinity)}>
+          {t.sessionsIn(props.sessions.length)}
+        </Button>
       </Show>
     </section>
   );
@@ -119,11 +201,21 @@ function SessionRow(props: { session: KnownSession; group: Group["id"] }): JSX.E
       <a class="session-link" href={format({ name: "session", id: props.session.id, panel: null, message: null })}>
         <span class={`dot ${props.group === "waiting" ? "warn" : props.group === "running" ? "busy" : "none"}`} />
         <span class="session-title clip">{prose(props.session.title) || t.untitled}</span>
-        <Show when={props.group === "waiting"}><span class="badge warn">{waitsFor(props.session.id)}</span></Show>
-        <Show when={prefs.pinned.includes(props.session.id)}><Icon name="pin" /></Show>
+        <Show when={props.group === "waiting"}>
+          <span class="badge warn">{waitsFor(props.session.id)}</span>
+        </Show>
+        <Show when={prefs.pinned.includes(props.session.id)}>
+          <Icon name="pin" />
+        </Show>
         <span class="session-facts muted">
-          <Show when={(summary()?.files ?? 0) > 0}><span class="tabular"><span class="plus">+{summary()?.additions}</span> <span class="minus">−{summary()?.deletions}</span></span></Show>
-          <Show when={(props.session.cost ?? 0) > 0}><span class="tabular">{money(props.session.cost ?? 0)}</span></Show>
+          <Show when={(summary()?.files ?? 0) > 0}>
+            <span class="tabular">
+              <span class="plus">+{summary()?.additions}</span> <span class="minus">−{summary()?.deletions}</span>
+            </span>
+          </Show>
+          <Show when={(props.session.cost ?? 0) > 0}>
+            <span class="tabular">{money(props.session.cost ?? 0)}</span>
+          </Show>
           <span class="clip session-place">{plain(baseName(props.session.directory))}</span>
           <span class="tabular session-time">{ago(props.session.time.updated)}</span>
         </span>

@@ -17,7 +17,9 @@ export default function SidePanel(props: { id: string; directory: string; panel:
     <>
       <div class="panel-head">
         <Tabs
-          label={t.togglePanel} value={props.panel} onChange={showPanel}
+          label={t.togglePanel}
+          value={props.panel}
+          onChange={showPanel}
           tabs={PANELS.map((name) => ({ name, label: t[name] }))}
         />
         <span class="grow" />
@@ -26,12 +28,24 @@ export default function SidePanel(props: { id: string; directory: string; panel:
       <div class="panel-body" role="tabpanel" aria-label={t[props.panel]}>
         <Suspense fallback={<div class="empty">{t.loading}</div>}>
           <Switch>
-            <Match when={props.panel === "changes"}><ChangesPanel id={props.id} directory={props.directory} /></Match>
-            <Match when={props.panel === "files"}><FilesPanel directory={props.directory} /></Match>
-            <Match when={props.panel === "terminal"}><TerminalPanel directory={props.directory} /></Match>
-            <Match when={props.panel === "tasks"}><TasksPanel id={props.id} /></Match>
-            <Match when={props.panel === "context"}><ContextPanel id={props.id} directory={props.directory} /></Match>
-            <Match when={props.panel === "status"}><StatusPanel directory={props.directory} /></Match>
+            <Match when={props.panel === "changes"}>
+              <ChangesPanel id={props.id} directory={props.directory} />
+            </Match>
+            <Match when={props.panel === "files"}>
+              <FilesPanel directory={props.directory} />
+            </Match>
+            <Match when={props.panel === "terminal"}>
+              <TerminalPanel directory={props.directory} />
+            </Match>
+            <Match when={props.panel === "tasks"}>
+              <TasksPanel id={props.id} />
+            </Match>
+            <Match when={props.panel === "context"}>
+              <ContextPanel id={props.id} directory={props.directory} />
+            </Match>
+            <Match when={props.panel === "status"}>
+              <StatusPanel directory={props.directory} />
+            </Match>
           </Switch>
         </Suspense>
       </div>

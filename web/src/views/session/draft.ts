@@ -1,4 +1,5 @@
-// What the user prepares for a session: the text, attachments, mentions and review comments. The text outlives the page.
+// What the user prepares for a session: the text, attachments, mentions and review comments. The text outlives the
+// page.
 import { createSignal, type Accessor, type Setter } from "solid-js";
 import type { PromptPart } from "../../state/actions";
 import { draft as storedDraft, setDraft } from "../../state/prefs";
@@ -61,7 +62,18 @@ export function draftOf(id: string): Draft {
     setShell(false);
     mentions.clear();
   };
-  const made = { text, setText, attachments, setAttachments, comments, setComments, isShell, setShell, mentions, clear };
+  const made = {
+    text,
+    setText,
+    attachments,
+    setAttachments,
+    comments,
+    setComments,
+    isShell,
+    setShell,
+    mentions,
+    clear,
+  };
   drafts.set(id, made);
   return made;
 }
@@ -88,12 +100,18 @@ export function partsOf(draft: Draft, directory: string): PromptPart[] {
       const absolute = mention.path.startsWith("/") ? mention.path : `${directory.replace(/\/$/, "")}/${mention.path}`;
       const isDirectory = mention.path.endsWith("/");
       parts.push({
-        type: "file", mime: isDirectory ? "application/x-directory" : "text/plain", filename: mention.path,
-        url: `file://${absolute.split("/").map(encodeURIComponent).join("/")}`, source: { type: "file", path: mention.path, text: place },
+        type: "file",
+        mime: isDirectory ? "application/x-directory" : "text/plain",
+        filename: mention.path,
+        url: `file://${absolute.split("/").map(encodeURIComponent).join("/")}`,
+        source: { type: "file", path: mention.path, text: place },
       });
     } else {
       parts.push({
-        type: "file", mime: mention.mime, filename: mention.name, url: mention.uri,
+        type: "file",
+        mime: mention.mime,
+        filename: mention.name,
+        url: mention.uri,
         source: { type: "resource", clientName: mention.client, uri: mention.uri, text: place },
       });
     }
@@ -104,5 +122,6 @@ export function partsOf(draft: Draft, directory: string): PromptPart[] {
 
 function commentText(comment: Comment): string {
   const side = comment.side === "old" ? " (before the change)" : "";
-  return `Comment on ${comment.file}:${comment.line}${side}:\n\`\`\`\n${code(comment.snippet)}\n\`\`\`\n${comment.text}`;
+  const snippet = `\`\`\`\n${code(comment.snippet)}\n\`\`\``;
+  return `Comment on ${comment.file}:${comment.line}${side}:\n${snippet}\n${comment.text}`;
 }

@@ -14,17 +14,25 @@ export interface Match {
 /** Returns the texts of a part that a user can see. */
 export function textsOf(part: Part): string[] {
   switch (part.type) {
-    case "text": return part.synthetic || part.ignored ? [] : [part.text];
-    case "reasoning": return [part.text];
-    case "file": return [part.filename ?? ""];
-    case "subtask": return [part.description];
+    case "text":
+      return part.synthetic || part.ignored ? [] : [part.text];
+    case "reasoning":
+      return [part.text];
+    case "file":
+      return [part.filename ?? ""];
+    case "subtask":
+      return [part.description];
     case "tool": {
-      const inputs = Object.values(part.state.input ?? {}).filter((value): value is string => typeof value === "string");
+      const inputs = Object.values(part.state.input ?? {}).filter(
+        (value): value is string => typeof value === "string",
+      );
       const state = part.state;
-      const results = state.status === "completed" ? [state.title, state.output] : state.status === "error" ? [state.error] : [];
+      const results =
+        state.status === "completed" ? [state.title, state.output] : state.status === "error" ? [state.error] : [];
       return [...inputs, ...results];
     }
-    default: return [];
+    default:
+      return [];
   }
 }
 
@@ -33,7 +41,8 @@ export function occurrences(text: string, word: string): number {
   if (!word) return 0;
   const [place, wanted] = word === word.toLowerCase() ? [text.toLowerCase(), word] : [text, word];
   let found = 0;
-  for (let at = place.indexOf(wanted); at >= 0 && found < MAX_MATCHES; at = place.indexOf(wanted, at + wanted.length)) found += 1;
+  for (let at = place.indexOf(wanted); at >= 0 && found < MAX_MATCHES; at = place.indexOf(wanted, at + wanted.length))
+    found += 1;
   return found;
 }
 
@@ -43,7 +52,10 @@ export function find(transcript: Transcript, word: string, shown: readonly strin
   if (!word.trim()) return matches;
   for (const id of shown) {
     const parts = transcript.message(id)?.parts() ?? [];
-    const count = parts.reduce((sum, node) => sum + textsOf(node.part()).reduce((inner, text) => inner + occurrences(text, word), 0), 0);
+    const count = parts.reduce(
+      (sum, node) => sum + textsOf(node.part()).reduce((inner, text) => inner + occurrences(text, word), 0),
+      0,
+    );
     for (let at = 0; at < count && matches.length < MAX_MATCHES; at += 1) matches.push({ message: id, at });
     if (matches.length >= MAX_MATCHES) break;
   }

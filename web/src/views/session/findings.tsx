@@ -19,8 +19,10 @@ import { draftOf, focusPrompt } from "./draft";
 const [handled, setHandled] = createSignal<Record<string, "applied" | "dismissed">>({});
 const keyOf = (id: string, finding: Finding) => `${id} ${finding.file} ${finding.title}`;
 
-/** Reviews the uncommitted changes, or a range, in a new session, and opens the findings. If the user has gone elsewhere
- *  meanwhile, they are offered instead. */
+/**
+ * Reviews the uncommitted changes, or a range, in a new session, and opens the findings. If the user has gone elsewhere
+ * meanwhile, they are offered instead.
+ */
 export async function startReview(directory: string, range: string): Promise<void> {
   const place = placeOf(directory);
   await Promise.all([place.providers.load(), place.config.load(), place.agents.load()]);
@@ -36,7 +38,12 @@ export async function startReview(directory: string, range: string): Promise<voi
   toast({ text: t.reviewing });
   const model = currentModel(place);
   const variant = model ? currentVariant(place, model) : undefined;
-  const body = { ...request.prompt, ...(model ? { model } : {}), ...(variant ? { variant } : {}), ...(isChosen(place) ? { chosen: true } : {}) };
+  const body = {
+    ...request.prompt,
+    ...(model ? { model } : {}),
+    ...(variant ? { variant } : {}),
+    ...(isChosen(place) ? { chosen: true } : {}),
+  };
   await call("POST /session/{sessionID}/message", { path: { sessionID: session.id }, query, body, long: true });
   const review = await reviewOf(session.id);
   const at = route();
@@ -76,9 +83,13 @@ function Findings(props: { id: string; directory: string; review: Review; onLeav
   const open = () => props.review.findings.filter((finding) => handled()[keyOf(props.id, finding)] !== "dismissed");
   return (
     <>
-      <Show when={props.review.summary}><p>{prose(props.review.summary)}</p></Show>
+      <Show when={props.review.summary}>
+        <p>{prose(props.review.summary)}</p>
+      </Show>
       <ul class="rows findings">
-        <For each={open()} fallback={<li class="empty">{t.allDismissed}</li>}>{(finding) => <Row {...props} finding={finding} />}</For>
+        <For each={open()} fallback={<li class="empty">{t.allDismissed}</li>}>
+          {(finding) => <Row {...props} finding={finding} />}
+        </For>
       </ul>
     </>
   );
@@ -106,23 +117,43 @@ function Row(props: { id: string; directory: string; finding: Finding; onLeave: 
   const ask = () => {
     const { title, description, suggestion } = props.finding;
     const more = suggestion ? `\n\nSuggestion: ${suggestion.trim()}` : "";
-    draftOf("new").setText(`Fix this finding of a review in ${place()}: ${title.trim()}\n\n${description.trim()}${more}`);
+    draftOf("new").setText(
+      `Fix this finding of a review in ${place()}: ${title.trim()}\n\n${description.trim()}${more}`,
+    );
     props.onLeave();
     go({ name: "new", directory: props.directory });
     focusPrompt();
   };
   return (
     <li class="column finding" aria-label={plain(props.finding.title)}>
-      <div class="row wrap"><span class="badge">{props.finding.severity}</span><strong class="grow">{prose(props.finding.title)}</strong><code class="muted clip">{plain(place())}</code></div>
+      <div class="row wrap">
+        <span class="badge">{props.finding.severity}</span>
+        <strong class="grow">{prose(props.finding.title)}</strong>
+        <code class="muted clip">{plain(place())}</code>
+      </div>
       <p>{prose(props.finding.description)}</p>
-      <Show when={props.finding.patch} fallback={<Show when={props.finding.suggestion}>{(text) => <p class="muted">{prose(text())}</p>}</Show>}>
+      <Show
+        when={props.finding.patch}
+        fallback={<Show when={props.finding.suggestion}>{(text) => <p class="muted">{prose(text())}</p>}</Show>}
+      >
         {(patch) => <Diff patch={patch()} />}
       </Show>
       <div class="row wrap">
-        <Show when={props.finding.patch} fallback={<Button small onClick={ask}>{t.giveToAgent}</Button>}>
-          <Button small kind="primary" disabled={isBusy() || isApplied()} onClick={() => void apply()}>{isApplied() ? t.applied : t.applyChange}</Button>
+        <Show
+          when={props.finding.patch}
+          fallback={
+            <Button small onClick={ask}>
+              {t.giveToAgent}
+            </Button>
+          }
+        >
+          <Button small kind="primary" disabled={isBusy() || isApplied()} onClick={() => void apply()}>
+            {isApplied() ? t.applied : t.applyChange}
+          </Button>
         </Show>
-        <Button small kind="quiet" onClick={() => setHandled((all) => ({ ...all, [key()]: "dismissed" as const }))}>{t.dismiss}</Button>
+        <Button small kind="quiet" onClick={() => setHandled((all) => ({ ...all, [key()]: "dismissed" as const }))}>
+          {t.dismiss}
+        </Button>
       </div>
     </li>
   );

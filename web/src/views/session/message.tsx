@@ -1,6 +1,15 @@
 // A message: a prompt, or an answer with its parts.
 import { createMemo, createSignal, For, Show, type JSX } from "solid-js";
-import type { AssistantMessage, FilePart, Message, Part, ReasoningPart, TextPart, ToolPart, UserMessage } from "../../api";
+import type {
+  AssistantMessage,
+  FilePart,
+  Message,
+  Part,
+  ReasoningPart,
+  TextPart,
+  ToolPart,
+  UserMessage,
+} from "../../api";
 import { fork } from "../../state/actions";
 import { isBusy } from "../../state/mirror";
 import { prefs } from "../../state/prefs";
@@ -11,8 +20,10 @@ import { Button } from "../../ui/button";
 import { copy } from "../../ui/code";
 import { Icon } from "../../ui/icon";
 import { Markdown } from "../../ui/markdown";
-import { plain, prose } from "../../ui/text";
+import { prose } from "../../ui/text";
+import { FileChip } from "./file-chip";
 import { openFile } from "./open-file";
+import { promptText } from "./prompt-text";
 import { openUndo } from "./timeline";
 import { ToolView } from "./tools";
 
@@ -38,13 +49,6 @@ export function MessageRow(props: Props): JSX.Element {
 type RowProps = Props & { node: MessageNode };
 const partsOf = (node: MessageNode): Part[] => node.parts().map((part) => part.part());
 
-/** Returns the text of a prompt without what the server added. */
-export function promptText(node: MessageNode): string {
-  return partsOf(node)
-    .flatMap((part) => (part.type === "text" && !part.synthetic && !part.ignored ? [part.text] : []))
-    .join("\n");
-}
-
 function Prompt(props: RowProps): JSX.Element {
   const text = createMemo(() => promptText(props.node));
   const parts = createMemo(() => partsOf(props.node));
@@ -63,21 +67,51 @@ function Prompt(props: RowProps): JSX.Element {
     return info !== undefined && !info.time.completed && info.parentID !== props.id;
   });
   return (
-    <Show when={!compaction()} fallback={<div class="compaction" role="separator"><span>{t.compacted}</span></div>}>
+    <Show
+      when={!compaction()}
+      fallback={
+        <div class="compaction" role="separator">
+          <span>{t.compacted}</span>
+        </div>
+      }
+    >
       <Show when={text() || files().length > 0 || subtasks().length > 0}>
         <article class="message prompt" aria-label={t.you}>
           <div class="prompt-box">
-            <div class="prompt-text" dir="auto">{prose(text())}</div>
-            <For each={subtasks()}>{(task) => <div class="row muted"><Icon name="fork" />{prose(task.agent)}: {prose(task.description)}</div>}</For>
+            <div class="prompt-text" dir="auto">
+              {prose(text())}
+            </div>
+            <For each={subtasks()}>
+              {(task) => (
+                <div class="row muted">
+                  <Icon name="fork" />
+                  {prose(task.agent)}: {prose(task.description)}
+                </div>
+              )}
+            </For>
             <Show when={files().length > 0}>
-              <div class="chips"><For each={files()}>{(file) => <FileChip file={file} />}</For></div>
+              <div class="chips">
+                <For each={files()}>{(file) => <FileChip file={file} />}</For>
+              </div>
             </Show>
             <div class="message-actions">
-              <Show when={prefs.times}><span class="muted tabular">{clock(props.node.info().time.created)}</span></Show>
-              <Show when={isQueued()}><span class="badge accent" title={t.editQueued}>{t.queued}</span></Show>
+              <Show when={prefs.times}>
+                <span class="muted tabular">{clock(props.node.info().time.created)}</span>
+              </Show>
+              <Show when={isQueued()}>
+                <span class="badge accent" title={t.editQueued}>
+                  {t.queued}
+                </span>
+              </Show>
               <span class="on-hover row">
                 <Button small kind="quiet" icon="copy" label={t.copyMessage} onClick={() => void copy(text())} />
-                <Button small kind="quiet" icon="undo" label={t.undoPrompt} onClick={() => openUndo(session(), props.id)} />
+                <Button
+                  small
+                  kind="quiet"
+                  icon="undo"
+                  label={t.undoPrompt}
+                  onClick={() => openUndo(session(), props.id)}
+                />
                 <Button small kind="quiet" icon="fork" label={t.forkHere} onClick={() => fork(session(), props.id)} />
               </span>
             </div>
@@ -88,23 +122,22 @@ function Prompt(props: RowProps): JSX.Element {
   );
 }
 
-export function FileChip(props: { file: FilePart }): JSX.Element {
-  const isPicture = () => /^data:image\/(png|jpeg|gif|webp|avif);/.test(props.file.url);
-  const name = () => plain(props.file.filename ?? props.file.mime);
-  return (
-    <Show when={isPicture()} fallback={<span class="chip"><Icon name={props.file.mime === "application/x-directory" ? "folder" : "file"} /><span class="clip">{name()}</span></span>}>
-      <a class="chip-image" href={props.file.url} download={name()} title={name()}><img src={props.file.url} alt={name()} loading="lazy" /></a>
-    </Show>
-  );
-}
-
 function Answer(props: RowProps): JSX.Element {
   const info = () => props.node.info() as AssistantMessage;
   const parts = createMemo(() => props.node.parts().filter((node) => isShown(node.part())));
   const isRunning = () => !info().time.completed && isBusy(info().sessionID);
   return (
-    <article class="message answer" classList={{ summary: info().summary === true }} aria-label={`${t.agent}: ${info().agent}`} aria-busy={isRunning()}>
-      <Show when={info().summary}><div class="compaction" role="separator"><span>{t.compacting}</span></div></Show>
+    <article
+      class="message answer"
+      classList={{ summary: info().summary === true }}
+      aria-label={`${t.agent}: ${info().agent}`}
+      aria-busy={isRunning()}
+    >
+      <Show when={info().summary}>
+        <div class="compaction" role="separator">
+          <span>{t.compacting}</span>
+        </div>
+      </Show>
       <For each={parts()}>{(node) => <PartView node={node} message={info()} isRunning={isRunning()} />}</For>
       <Show when={info().error}>{(error) => <Failure error={error()} />}</Show>
       <Footer {...props} info={info()} />
@@ -114,11 +147,17 @@ function Answer(props: RowProps): JSX.Element {
 
 function isShown(part: Part): boolean {
   switch (part.type) {
-    case "text": return part.text.trim() !== "" && !part.synthetic;
-    case "reasoning": return part.text.trim() !== "";
-    case "tool": return part.tool !== "todoread";
-    case "file": case "retry": return true;
-    default: return false;
+    case "text":
+      return part.text.trim() !== "" && !part.synthetic;
+    case "reasoning":
+      return part.text.trim() !== "";
+    case "tool":
+      return part.tool !== "todoread";
+    case "file":
+    case "retry":
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -128,12 +167,22 @@ function PartView(props: { node: PartNode; message: AssistantMessage; isRunning:
   switch (part().type) {
     case "text": {
       const text = () => part() as TextPart;
-      return <Markdown text={text().text} done={text().time?.end !== undefined || !props.isRunning} onFile={openFile} />;
+      return (
+        <Markdown text={text().text} done={text().time?.end !== undefined || !props.isRunning} onFile={openFile} />
+      );
     }
-    case "reasoning": return <Thought part={part() as ReasoningPart} isRunning={props.isRunning} />;
-    case "tool": return <ToolView part={part() as ToolPart} />;
-    case "file": return <div class="chips"><FileChip file={part() as FilePart} /></div>;
-    default: return null;
+    case "reasoning":
+      return <Thought part={part() as ReasoningPart} isRunning={props.isRunning} />;
+    case "tool":
+      return <ToolView part={part() as ToolPart} />;
+    case "file":
+      return (
+        <div class="chips">
+          <FileChip file={part() as FilePart} />
+        </div>
+      );
+    default:
+      return null;
   }
 }
 
@@ -149,9 +198,13 @@ function Thought(props: { part: ReasoningPart; isRunning: boolean }): JSX.Elemen
       <button type="button" class="fold" aria-expanded={open()} onClick={() => setOpen(!open())}>
         <Icon name="chevron" />
         <span>{isThinking() ? t.thinking : took() >= 1_000 ? t.thoughtFor(duration(took())) : t.thought}</span>
-        <Show when={isThinking() && !open()}><span class="clip muted">{line()}</span></Show>
+        <Show when={isThinking() && !open()}>
+          <span class="clip muted">{line()}</span>
+        </Show>
       </button>
-      <Show when={open()}><Markdown text={props.part.text} done={!isThinking()} onFile={openFile} /></Show>
+      <Show when={open()}>
+        <Markdown text={props.part.text} done={!isThinking()} onFile={openFile} />
+      </Show>
     </div>
   );
 }
@@ -159,8 +212,19 @@ function Thought(props: { part: ReasoningPart; isRunning: boolean }): JSX.Elemen
 export function Failure(props: { error: NonNullable<AssistantMessage["error"]> }): JSX.Element {
   const message = () => ("message" in props.error.data ? String(props.error.data.message) : props.error.name);
   return (
-    <Show when={props.error.name !== "MessageAbortedError"} fallback={<div class="muted row"><Icon name="stop" />{t.interrupted}</div>}>
-      <div class="notice bad" role="alert"><Icon name="error" /><span>{prose(message())}</span></div>
+    <Show
+      when={props.error.name !== "MessageAbortedError"}
+      fallback={
+        <div class="muted row">
+          <Icon name="stop" />
+          {t.interrupted}
+        </div>
+      }
+    >
+      <div class="notice bad" role="alert">
+        <Icon name="error" />
+        <span>{prose(message())}</span>
+      </div>
     </Show>
   );
 }
@@ -170,25 +234,40 @@ function Footer(props: RowProps & { info: AssistantMessage }): JSX.Element {
   const isEnd = createMemo(() => {
     const order = props.transcript.order();
     const next = props.transcript.message(order[order.indexOf(props.id) + 1] ?? "")?.info();
-    return next === undefined ? !isBusy(props.info.sessionID) : next.role === "user" && (next as Message).id !== props.info.parentID;
+    return next === undefined
+      ? !isBusy(props.info.sessionID)
+      : next.role === "user" && (next as Message).id !== props.info.parentID;
   });
   const took = () => {
     const prompt = props.transcript.message(props.info.parentID)?.info() as UserMessage | undefined;
     return props.info.time.completed && prompt ? props.info.time.completed - prompt.time.created : 0;
   };
-  const text = () => props.node.parts().map((one) => one.part()).flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n\n");
+  const text = () =>
+    props.node
+      .parts()
+      .map((one) => one.part())
+      .flatMap((part) => (part.type === "text" ? [part.text] : []))
+      .join("\n\n");
   return (
     <Show when={isEnd() && props.info.time.completed}>
       <footer class="answer-foot muted">
         <span>{prose(props.info.agent)}</span>
-        <span class="clip">{prose(props.info.modelID)}{props.info.variant ? ` · ${prose(props.info.variant)}` : ""}</span>
-        <Show when={took() > 0}><span class="tabular">{duration(took())}</span></Show>
-        <Show when={prefs.times}><span class="tabular">{clock(props.info.time.created)}</span></Show>
+        <span class="clip">
+          {prose(props.info.modelID)}
+          {props.info.variant ? ` · ${prose(props.info.variant)}` : ""}
+        </span>
+        <Show when={took() > 0}>
+          <span class="tabular">{duration(took())}</span>
+        </Show>
+        <Show when={prefs.times}>
+          <span class="tabular">{clock(props.info.time.created)}</span>
+        </Show>
         <Show when={text()}>
-          <span class="on-hover"><Button small kind="quiet" icon="copy" label={t.copyMessage} onClick={() => void copy(text())} /></span>
+          <span class="on-hover">
+            <Button small kind="quiet" icon="copy" label={t.copyMessage} onClick={() => void copy(text())} />
+          </span>
         </Show>
       </footer>
     </Show>
   );
 }
-

@@ -46,13 +46,17 @@ export function Meter(props: { id: string }): JSX.Element {
         onClick={() => showPanel("context")}
         ref={(element) => tooltip(element, () => ({ text: `${t.context}: ${text()} · ${t.cost}: ${money(cost())}` }))}
       >
-        <span class="visually-hidden">{t.contextAndCost}: {text()}</span>
+        <span class="visually-hidden">
+          {t.contextAndCost}: {text()}
+        </span>
         <svg class={`meter ${part() > HIGH ? "high" : ""}`} viewBox="0 0 16 16" aria-hidden="true">
           <circle cx="8" cy="8" r="6" />
           <circle cx="8" cy="8" r="6" stroke-dasharray={`${part() * 37.7} 37.7`} />
         </svg>
         <span>{limit() > 0 ? `${Math.round(part() * 100)}%` : count(used())}</span>
-        <Show when={cost() > 0}><span class="muted">{money(cost())}</span></Show>
+        <Show when={cost() > 0}>
+          <span class="muted">{money(cost())}</span>
+        </Show>
       </button>
     </Show>
   );

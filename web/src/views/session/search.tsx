@@ -1,16 +1,29 @@
-// The bar that searches a session. It loads the older messages, because the browser's own search finds only what is drawn.
-import { createEffect, createMemo, createSignal, on, onCleanup, onMount, Show, type JSX } from "solid-js";
+// The bar that searches a session. It loads the older messages, because the browser's own search finds only what is
+// drawn.
+import {
+  createEffect,
+  createMemo,
+  createSignal,
+  on,
+  onCleanup,
+  onMount,
+  Show,
+  type Accessor,
+  type JSX,
+} from "solid-js";
 import type { Transcript } from "../../state/transcript";
 import { grouped } from "../../text/format";
 import { t } from "../../text";
 import { Button } from "../../ui/button";
 import { Icon } from "../../ui/icon";
-import type { VirtualHandle } from "../../ui/virtual";
+import type { VirtualHandle } from "../../ui/virtual/virtual";
 import { find, MAX_MATCHES } from "./find";
 
 /** Pages of older messages that are loaded for a search. */
 const MAX_PAGES = 400;
 const TYPING_MS = 120;
+/** The time after which a match is looked for again. */
+const AGAIN_MS = 160;
 /** The names of the marks of all matches and of the current one in the style sheet. */
 const [ALL, CURRENT] = ["search", "search-current"];
 /** Elements whose text is marked at most. */
@@ -31,93 +44,157 @@ interface Props {
   list: VirtualHandle | undefined;
 }
 
-export function SearchBar(props: Props): JSX.Element {
+/** The state of a search in a transcript. */
+function createSearch(props: Props) {
   const [typed, setTyped] = createSignal("");
   const [word, setWord] = createSignal("");
   const [at, setAt] = createSignal(0);
-  const [isLoading, setLoading] = createSignal(false);
-  let input!: HTMLInputElement;
-  createEffect(on(typed, (text) => {
-    const timer = setTimeout(() => setWord(text), TYPING_MS);
-    onCleanup(() => clearTimeout(timer));
-  }));
-  // The older messages are loaded once a search begins.
-  createEffect(on([word, () => props.transcript], async ([text, transcript]) => {
-    if (!text || transcript.isComplete() || isLoading()) return;
-    setLoading(true);
-    for (let pages = 0; !transcript.isComplete() && pages < MAX_PAGES && open(); pages += 1) {
-      const before = transcript.order().length;
-      await transcript.older();
-      // Another request is on its way, or this one failed.
-      if (transcript.order().length === before) await new Promise((resolve) => setTimeout(resolve, 100));
-      if (transcript.error()) break;
-    }
-    setLoading(false);
-  }));
+  createEffect(
+    on(typed, (text) => {
+      const timer = setTimeout(() => setWord(text), TYPING_MS);
+      onCleanup(() => clearTimeout(timer));
+    }),
+  );
+  const isLoading = loadOlder(props, word);
   const matches = createMemo(() => find(props.transcript, word(), props.keys));
   // The newest match is the nearest to what is displayed.
-  createEffect(on([word, () => isLoading()], () => setAt(Math.max(0, matches().length - 1))));
+  createEffect(on([word, isLoading], () => setAt(Math.max(0, matches().length - 1))));
   const current = () => matches()[Math.min(at(), matches().length - 1)];
-  createEffect(on(current, (match) => {
-    if (match) show(match.message, match.at, false);
-  }));
-  const step = (by: number) => {
-    const count = matches().length;
-    if (count === 0) return;
-    setAt((now) => (Math.min(now, count - 1) + by + count) % count);
-  };
   /** Scrolls to a message, and to the match in it once the message is drawn. */
   const show = (message: string, place: number, isSecond: boolean) => {
     const list = props.list;
     if (!list) return;
     const row = () => list.element.querySelector<HTMLElement>(`[data-key="${CSS.escape(message)}"]`);
     if (!row()) list.scrollTo(message);
-    requestAnimationFrame(() => requestAnimationFrame(() => {
-      const ranges = mark(list.element, word(), row(), place);
-      const box = ranges?.getBoundingClientRect();
-      const frame = list.element.getBoundingClientRect();
-      if (box && (box.top < frame.top + 60 || box.bottom > frame.bottom - 60)) list.element.scrollTop += box.top - frame.top - frame.height / 3;
-      // Heights are measured when rows appear, so the first jump may be inexact.
-      if (!isSecond) setTimeout(() => open() && current()?.message === message && show(message, place, true), 160);
-    }));
+    const again = () => {
+      if (open() && current()?.message === message) show(message, place, true);
+    };
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        reveal(list, row(), word(), place);
+        // Heights are measured when rows appear, so the first jump may be inexact.
+        if (!isSecond) setTimeout(again, AGAIN_MS);
+      }),
+    );
   };
+  createEffect(
+    on(current, (match) => {
+      if (match) show(match.message, match.at, false);
+    }),
+  );
+  const step = (by: number) => {
+    const count = matches().length;
+    if (count === 0) return;
+    setAt((now) => (Math.min(now, count - 1) + by + count) % count);
+  };
+  const count = () => matches().length;
+  /** What was found, in words. */
+  const summary = () => {
+    if (!word()) return "";
+    if (count() === 0) return isLoading() ? t.searchingOlder : t.nothingFound;
+    const total = `${grouped(count())}${count() >= MAX_MATCHES ? "+" : ""}`;
+    const shown = t.matchOf(grouped(Math.min(at(), count() - 1) + 1), total);
+    return isLoading() ? `${shown} ${t.searchingOlder}` : shown;
+  };
+  return { typed, setTyped, step, count, summary };
+}
+
+/** Loads the older messages once a search begins. Returns whether it does. */
+function loadOlder(props: Props, word: Accessor<string>): Accessor<boolean> {
+  const [isLoading, setLoading] = createSignal(false);
+  createEffect(
+    on([word, () => props.transcript], async ([text, transcript]) => {
+      if (!text || transcript.isComplete() || isLoading()) return;
+      setLoading(true);
+      for (let pages = 0; !transcript.isComplete() && pages < MAX_PAGES && open(); pages += 1) {
+        const before = transcript.order().length;
+        await transcript.older();
+        // Another request is on its way, or this one failed.
+        if (transcript.order().length === before) await new Promise((resolve) => setTimeout(resolve, 100));
+        if (transcript.error()) break;
+      }
+      setLoading(false);
+    }),
+  );
+  return isLoading;
+}
+
+/** Marks the matches, and scrolls to the one at a place in a row. */
+function reveal(list: VirtualHandle, row: HTMLElement | null, word: string, place: number): void {
+  const box = mark(list.element, word, row, place)?.getBoundingClientRect();
+  const frame = list.element.getBoundingClientRect();
+  if (box && (box.top < frame.top + 60 || box.bottom > frame.bottom - 60)) {
+    list.element.scrollTop += box.top - frame.top - frame.height / 3;
+  }
+}
+
+/** The step to another match that a key makes. */
+function stepOf(event: KeyboardEvent): number | undefined {
+  if (event.key === "Enter") return event.shiftKey ? 1 : -1;
+  return { ArrowUp: -1, ArrowDown: 1 }[event.key];
+}
+
+export function SearchBar(props: Props): JSX.Element {
+  const search = createSearch(props);
+  let input!: HTMLInputElement;
   const close = () => {
     setOpen(false);
     document.getElementById("prompt")?.focus();
   };
+  const keys = (event: KeyboardEvent) => {
+    const by = stepOf(event);
+    if (by !== undefined) {
+      event.preventDefault();
+      search.step(by);
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      event.stopPropagation();
+      close();
+    }
+  };
   onMount(() => input.focus());
   onCleanup(() => unmark());
-  const text = () => {
-    const count = matches().length;
-    if (!word()) return "";
-    if (count === 0) return isLoading() ? t.searchingOlder : t.nothingFound;
-    return `${t.matchOf(grouped(Math.min(at(), count - 1) + 1), `${grouped(count)}${count >= MAX_MATCHES ? "+" : ""}`)}${isLoading() ? ` ${t.searchingOlder}` : ""}`;
-  };
+  const isEmpty = () => search.count() === 0;
   return (
     <div class="session-search" role="search" aria-label={t.searchSession}>
       <span class="search grow">
         <Icon name="search" />
         <input
-          id="session-search" ref={input} class="field" type="text" role="searchbox" autocomplete="off" spellcheck={false} aria-label={t.searchSession} placeholder={t.searchSession}
-          value={typed()} onInput={(event) => setTyped(event.currentTarget.value)}
-          onKeyDown={(event) => {
-            if (event.key === "Enter") {
-              event.preventDefault();
-              step(event.shiftKey ? 1 : -1);
-            } else if (event.key === "ArrowUp" || event.key === "ArrowDown") {
-              event.preventDefault();
-              step(event.key === "ArrowUp" ? -1 : 1);
-            } else if (event.key === "Escape") {
-              event.preventDefault();
-              event.stopPropagation();
-              close();
-            }
-          }}
+          id="session-search"
+          ref={input}
+          class="field"
+          type="text"
+          role="searchbox"
+          autocomplete="off"
+          spellcheck={false}
+          aria-label={t.searchSession}
+          placeholder={t.searchSession}
+          value={search.typed()}
+          onInput={(event) => search.setTyped(event.currentTarget.value)}
+          onKeyDown={keys}
         />
       </span>
-      <span class="muted tabular search-count" role="status">{text()}</span>
-      <Button small kind="quiet" icon="arrowUp" label={t.previousMatch} keys="Enter" disabled={matches().length === 0} onClick={() => step(-1)} />
-      <Button small kind="quiet" icon="chevronDown" label={t.nextMatch} keys="Shift Enter" disabled={matches().length === 0} onClick={() => step(1)} />
+      <span class="muted tabular search-count" role="status">
+        {search.summary()}
+      </span>
+      <Button
+        small
+        kind="quiet"
+        icon="arrowUp"
+        label={t.previousMatch}
+        keys="Enter"
+        disabled={isEmpty()}
+        onClick={() => search.step(-1)}
+      />
+      <Button
+        small
+        kind="quiet"
+        icon="chevronDown"
+        label={t.nextMatch}
+        keys="Shift Enter"
+        disabled={isEmpty()}
+        onClick={() => search.step(1)}
+      />
       <Button small kind="quiet" icon="close" label={t.close} keys="Esc" onClick={close} />
     </div>
   );
@@ -146,7 +223,11 @@ function rangesOf(root: HTMLElement, word: string): Range[] {
   const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node && ranges.length < MAX_RANGES; node = walker.nextNode()) {
     const text = ignoresCase ? (node.textContent ?? "").toLowerCase() : (node.textContent ?? "");
-    for (let at = text.indexOf(word); at >= 0 && ranges.length < MAX_RANGES; at = text.indexOf(word, at + word.length)) {
+    for (
+      let at = text.indexOf(word);
+      at >= 0 && ranges.length < MAX_RANGES;
+      at = text.indexOf(word, at + word.length)
+    ) {
       const range = document.createRange();
       range.setStart(node, at);
       range.setEnd(node, Math.min(at + word.length, node.textContent?.length ?? 0));
@@ -166,5 +247,9 @@ function unmark(): void {
 
 /** The bar, if it is open. */
 export function Search(props: Props): JSX.Element {
-  return <Show when={open()}><SearchBar {...props} /></Show>;
+  return (
+    <Show when={open()}>
+      <SearchBar {...props} />
+    </Show>
+  );
 }

@@ -15,14 +15,19 @@ import { Menu } from "../../ui/menu";
 import { plain, prose } from "../../ui/text";
 import { renameDialog } from "../../app/session-menu";
 import { openTrust } from "../trust/trust";
-import { Composer } from "./composer";
+import { Composer } from "./composer/composer";
 import { Meter } from "./meter";
 import { Requests } from "./requests";
 import { openSearch } from "./search";
 import { TranscriptView } from "./transcript";
 
 /** The keys that open the panels. */
-const PANEL_KEYS: Partial<Record<Panel, string>> = { changes: "Ctrl Alt D", files: "Ctrl Alt F", terminal: "Ctrl Alt T", status: "Ctrl Alt S" };
+const PANEL_KEYS: Partial<Record<Panel, string>> = {
+  changes: "Ctrl Alt D",
+  files: "Ctrl Alt F",
+  terminal: "Ctrl Alt T",
+  status: "Ctrl Alt S",
+};
 
 const SidePanel = lazy(() => import("../panel/panel"));
 
@@ -32,14 +37,21 @@ export default function SessionView(): JSX.Element {
     return now.name === "session" ? now.id : "";
   });
   const [isMissing, setMissing] = createSignal(false);
-  createEffect(on(id, (open) => {
-    setMissing(false);
-    if (open) void fetchSession(open).then((session) => setMissing(session === null && id() === open));
-  }));
+  createEffect(
+    on(id, (open) => {
+      setMissing(false);
+      if (open) void fetchSession(open).then((session) => setMissing(session === null && id() === open));
+    }),
+  );
   // A session that is deleted elsewhere while it is open.
-  createEffect(on(() => id() !== "" && state.ready && state.sessions[id()] === undefined, (gone, before) => {
-    if (gone && before === false) setMissing(true);
-  }));
+  createEffect(
+    on(
+      () => id() !== "" && state.ready && state.sessions[id()] === undefined,
+      (gone, before) => {
+        if (gone && before === false) setMissing(true);
+      },
+    ),
+  );
   const session = () => state.sessions[id()];
   const directory = () => session()?.directory ?? (id() ? "" : currentDirectory());
   const panel = (): Panel | null => {
@@ -47,7 +59,15 @@ export default function SessionView(): JSX.Element {
     return now.name === "session" ? now.panel : null;
   };
   return (
-    <Show when={!isMissing()} fallback={<div class="empty"><h2>{t.sessionMissing}</h2><p>{t.sessionMissingHint}</p></div>}>
+    <Show
+      when={!isMissing()}
+      fallback={
+        <div class="empty">
+          <h2>{t.sessionMissing}</h2>
+          <p>{t.sessionMissingHint}</p>
+        </div>
+      }
+    >
       <div class="session" classList={{ "with-panel": panel() !== null }}>
         <section class="session-main" aria-label={t.transcript}>
           <Head id={id()} directory={directory()} panel={panel()} />
@@ -88,17 +108,42 @@ function Head(props: { id: string; directory: string; panel: Panel | null }): JS
     <header class="head">
       <div class="head-title">
         <Show when={session()?.parentID}>
-          {(parent) => <Button small kind="quiet" icon="back" label={t.parentSession} onClick={() => openSession(parent())} />}
+          {(parent) => (
+            <Button small kind="quiet" icon="back" label={t.parentSession} onClick={() => openSession(parent())} />
+          )}
         </Show>
-        <h1 class="clip" onDblClick={() => props.id && renameDialog(props.id)}>{prose(session()?.title ?? "") || (props.id ? t.untitled : t.newSession)}</h1>
-        <Show when={session()?.time.archived}><span class="badge">{t.archived}</span></Show>
-        <Show when={props.id}><SessionMenu id={props.id} /></Show>
+        <h1 class="clip" onDblClick={() => props.id && renameDialog(props.id)}>
+          {prose(session()?.title ?? "") || (props.id ? t.untitled : t.newSession)}
+        </h1>
+        <Show when={session()?.time.archived}>
+          <span class="badge">{t.archived}</span>
+        </Show>
+        <Show when={props.id}>
+          <SessionMenu id={props.id} />
+        </Show>
       </div>
       <div class="head-place muted">
         <span class="clip mono">{plain(shortPath(props.directory, state.home))}</span>
-        <Show when={place()?.vcs()?.branch}>{(branch) => <span class="row head-branch"><Icon name="branch" /><span class="clip">{plain(branch())}</span></span>}</Show>
+        <Show when={place()?.vcs()?.branch}>
+          {(branch) => (
+            <span class="row head-branch">
+              <Icon name="branch" />
+              <span class="clip">{plain(branch())}</span>
+            </span>
+          )}
+        </Show>
         <Show when={untrusted()}>
-          <button type="button" class="badge warn link-badge" onClick={() => { const at = place(); if (at) openTrust(at); }}><Icon name="shield" />{t.untrusted}</button>
+          <button
+            type="button"
+            class="badge warn link-badge"
+            onClick={() => {
+              const at = place();
+              if (at) openTrust(at);
+            }}
+          >
+            <Icon name="shield" />
+            {t.untrusted}
+          </button>
         </Show>
       </div>
       <Show when={props.id}>
@@ -106,11 +151,30 @@ function Head(props: { id: string; directory: string; panel: Panel | null }): JS
           <Meter id={props.id} />
           <span class="head-panels row">
             <For each={PANELS.filter((name) => name !== "context")}>
-              {(name) => <Button kind="quiet" keys={PANEL_KEYS[name]} aria-pressed={props.panel === name} onClick={toggle(name)}>{t[name]}</Button>}
+              {(name) => (
+                <Button kind="quiet" keys={PANEL_KEYS[name]} aria-pressed={props.panel === name} onClick={toggle(name)}>
+                  {t[name]}
+                </Button>
+              )}
             </For>
           </span>
           <Button kind="quiet" icon="search" label={t.searchSession} keys="Ctrl F" onClick={() => openSearch()} />
-          <span class="head-menu"><Menu label={t.panels} icon="menu" entries={() => PANELS.map((name) => ({ label: t[name], keys: PANEL_KEYS[name], checked: props.panel === name, run: toggle(name) }))}>{t.panels}</Menu></span>
+          <span class="head-menu">
+            <Menu
+              label={t.panels}
+              icon="menu"
+              entries={() =>
+                PANELS.map((name) => ({
+                  label: t[name],
+                  keys: PANEL_KEYS[name],
+                  checked: props.panel === name,
+                  run: toggle(name),
+                }))
+              }
+            >
+              {t.panels}
+            </Menu>
+          </span>
         </div>
       </Show>
     </header>
@@ -123,7 +187,11 @@ function NewSession(props: { directory: string }): JSX.Element {
       <div class="new-session-box">
         <h2>{t.homeTitle}</h2>
         <Show when={props.directory}>
-          <Composer id="" directory={props.directory} onSent={(id) => replace({ name: "session", id, panel: null, message: null })} />
+          <Composer
+            id=""
+            directory={props.directory}
+            onSent={(id) => replace({ name: "session", id, panel: null, message: null })}
+          />
         </Show>
       </div>
     </div>
@@ -145,8 +213,14 @@ function Reverted(props: { id: string }): JSX.Element {
       <div class="notice reverted" role="status">
         <Icon name="undo" />
         <span class="grow">{t.undone(count())}</span>
-        <Button small icon="redo" onClick={() => redo(props.id, false)}>{t.redo}</Button>
-        <Show when={count() > 1}><Button small onClick={() => redo(props.id, true)}>{t.redoAll}</Button></Show>
+        <Button small icon="redo" onClick={() => redo(props.id, false)}>
+          {t.redo}
+        </Button>
+        <Show when={count() > 1}>
+          <Button small onClick={() => redo(props.id, true)}>
+            {t.redoAll}
+          </Button>
+        </Show>
       </div>
     </Show>
   );
@@ -158,7 +232,8 @@ function Divider(): JSX.Element {
     const target = event.currentTarget as HTMLElement;
     target.setPointerCapture(event.pointerId);
     const [start, width] = [event.clientX, prefs.panelWidth];
-    const move = (moved: PointerEvent) => setPrefs("panelWidth", Math.round(Math.min(Math.max(width + start - moved.clientX, 300), innerWidth * 0.7)));
+    const move = (moved: PointerEvent) =>
+      setPrefs("panelWidth", Math.round(Math.min(Math.max(width + start - moved.clientX, 300), innerWidth * 0.7)));
     const end = () => {
       target.removeEventListener("pointermove", move);
       target.removeEventListener("pointerup", end);
@@ -172,8 +247,16 @@ function Divider(): JSX.Element {
   };
   return (
     <div
-      class="divider" role="separator" aria-orientation="vertical" aria-label={t.togglePanel} aria-valuenow={prefs.panelWidth} aria-valuemin={300} aria-valuemax={2_000}
-      tabindex={0} onPointerDown={resize} onKeyDown={keys}
+      class="divider"
+      role="separator"
+      aria-orientation="vertical"
+      aria-label={t.togglePanel}
+      aria-valuenow={prefs.panelWidth}
+      aria-valuemin={300}
+      aria-valuemax={2000}
+      tabindex={0}
+      onPointerDown={resize}
+      onKeyDown={keys}
     />
   );
 }

@@ -22,19 +22,30 @@ function refuse(text: string): Outcome {
 }
 
 /** Runs a command that is named with an argument, such as `/model sonnet`. Returns `undefined` if it takes none. */
-async function withArgument(name: string, argument: string, place: Place, session: Session | undefined): Promise<Outcome | undefined> {
+async function withArgument(
+  name: string,
+  argument: string,
+  place: Place,
+  session: Session | undefined,
+): Promise<Outcome | undefined> {
   const one = (names: string[], what: string, use: (name: string) => void): Outcome => {
     const found = uniquePart(argument, names);
     if (typeof found === "string") {
       use(found);
       return "done";
     }
-    return refuse(found.length > 0 ? t.ambiguous(argument, found.slice(0, 5).join(", ")) : t.unknownName(what, argument, nearest(argument, names)));
+    return refuse(
+      found.length > 0
+        ? t.ambiguous(argument, found.slice(0, 5).join(", "))
+        : t.unknownName(what, argument, nearest(argument, names)),
+    );
   };
   switch (name) {
     case "model":
     case "models": {
-      const all = ((await place.providers.load())?.providers ?? []).flatMap((provider) => Object.keys(provider.models).map((modelID) => ({ providerID: provider.id, modelID })));
+      const all = ((await place.providers.load())?.providers ?? []).flatMap((provider) =>
+        Object.keys(provider.models).map((modelID) => ({ providerID: provider.id, modelID })),
+      );
       return one(all.map(modelName), t.model, (picked) => {
         const ref = all.find((entry) => modelName(entry) === picked);
         if (ref) chooseModel(place, session, ref);
@@ -43,20 +54,27 @@ async function withArgument(name: string, argument: string, place: Place, sessio
     case "agent":
     case "agents": {
       await place.agents.load();
-      return one(primaryAgents(place).map((agent) => agent.name), t.agent, (picked) => chooseAgent(place, session, picked));
+      return one(
+        primaryAgents(place).map((agent) => agent.name),
+        t.agent,
+        (picked) => chooseAgent(place, session, picked),
+      );
     }
     case "theme":
-    case "themes": return one(themeNames(), t.theme, (picked) => setPrefs("theme", picked));
+    case "themes":
+      return one(themeNames(), t.theme, (picked) => setPrefs("theme", picked));
     case "rename": {
       if (!session) return refuse(t.needsSession("/rename"));
-      return (await attempt(async () => (await rename(session.id, argument), true))) ? "done" : "wrong";
+      const renamed = await attempt(() => rename(session.id, argument).then(() => true));
+      return renamed ? "done" : "wrong";
     }
     case "review": {
       if (!place.canReview()) return undefined;
       void attempt(async () => (await import("./findings")).startReview(place.directory, argument));
       return "done";
     }
-    default: return undefined;
+    default:
+      return undefined;
   }
 }
 

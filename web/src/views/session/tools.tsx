@@ -15,45 +15,28 @@ import { Icon, type IconName } from "../../ui/icon";
 import { Markdown } from "../../ui/markdown";
 import { ending, MAX_OUTPUT, Output } from "../../ui/output";
 import { code as cleanCode, plain, prose } from "../../ui/text";
-import { FileChip } from "./message";
+import { FileChip } from "./file-chip";
 import { openFile } from "./open-file";
-
-type Values = Record<string, unknown>;
-const text = (values: Values | undefined, key: string): string => (typeof values?.[key] === "string" ? (values[key] as string) : "");
-const number = (values: Values | undefined, key: string): number | null => (typeof values?.[key] === "number" ? (values[key] as number) : null);
-const list = (values: Values | undefined, key: string): Values[] => (Array.isArray(values?.[key]) ? (values[key] as Values[]).filter((one) => one !== null && typeof one === "object") : []);
-
-/** A call in any state. */
-export interface Call {
-  part: ToolPart;
-  name: string;
-  input: Values;
-  metadata: Values;
-  output: string;
-  error: string;
-  isRunning: boolean;
-  title: string;
-  took: number;
-}
-
-export function callOf(part: ToolPart): Call {
-  const { state: now } = part;
-  return {
-    part,
-    name: part.tool,
-    input: (now.input ?? {}) as Values,
-    metadata: ((now.status === "pending" ? undefined : now.metadata) ?? {}) as Values,
-    output: now.status === "completed" ? now.output : "",
-    error: now.status === "error" ? now.error : "",
-    isRunning: now.status === "pending" || now.status === "running",
-    title: now.status === "completed" ? now.title : now.status === "running" ? (now.title ?? "") : "",
-    took: now.status === "completed" || now.status === "error" ? now.time.end - now.time.start : 0,
-  };
-}
+import { callOf, list, number, text, type Call, type Values } from "./tool-call";
 
 const ICONS: Record<string, IconName> = {
-  bash: "terminal", read: "file", list: "folder", glob: "search", grep: "search", edit: "edit", multiedit: "edit", write: "edit", apply_patch: "diff",
-  patch: "diff", webfetch: "globe", websearch: "globe", task: "fork", todowrite: "list", question: "question", skill: "spark", lsp: "search",
+  bash: "terminal",
+  read: "file",
+  list: "folder",
+  glob: "search",
+  grep: "search",
+  edit: "edit",
+  multiedit: "edit",
+  write: "edit",
+  apply_patch: "diff",
+  patch: "diff",
+  webfetch: "globe",
+  websearch: "globe",
+  task: "fork",
+  todowrite: "list",
+  question: "question",
+  skill: "spark",
+  lsp: "search",
 };
 
 export function ToolView(props: { part: ToolPart }): JSX.Element {
@@ -61,14 +44,30 @@ export function ToolView(props: { part: ToolPart }): JSX.Element {
   // The name of a call through a search tool is known only when the call is complete.
   return (
     <Switch fallback={<Generic call={call()} />}>
-      <Match when={call().name === "bash"}><Bash call={call()} /></Match>
-      <Match when={/^(edit|multiedit)$/.test(call().name)}><Edit call={call()} /></Match>
-      <Match when={/^(apply_patch|patch)$/.test(call().name)}><Patch call={call()} /></Match>
-      <Match when={call().name === "write"}><Write call={call()} /></Match>
-      <Match when={call().name === "task"}><Task call={call()} /></Match>
-      <Match when={call().name === "todowrite"}><Todos call={call()} /></Match>
-      <Match when={call().name === "question"}><Questions call={call()} /></Match>
-      <Match when={/^(grep|glob|list)$/.test(call().name)}><Search call={call()} /></Match>
+      <Match when={call().name === "bash"}>
+        <Bash call={call()} />
+      </Match>
+      <Match when={/^(edit|multiedit)$/.test(call().name)}>
+        <Edit call={call()} />
+      </Match>
+      <Match when={/^(apply_patch|patch)$/.test(call().name)}>
+        <Patch call={call()} />
+      </Match>
+      <Match when={call().name === "write"}>
+        <Write call={call()} />
+      </Match>
+      <Match when={call().name === "task"}>
+        <Task call={call()} />
+      </Match>
+      <Match when={call().name === "todowrite"}>
+        <Todos call={call()} />
+      </Match>
+      <Match when={call().name === "question"}>
+        <Questions call={call()} />
+      </Match>
+      <Match when={/^(grep|glob|list)$/.test(call().name)}>
+        <Search call={call()} />
+      </Match>
     </Switch>
   );
 }
@@ -97,14 +96,30 @@ function Row(props: RowProps): JSX.Element {
           <Icon name={props.call.error ? "error" : (ICONS[props.call.name] ?? "plug")} />
         </Show>
         <Show when={canOpen()} fallback={<span class="tool-verb">{props.verb}</span>}>
-          <button type="button" class="tool-verb fold" aria-expanded={open()} onClick={(event) => (event.stopPropagation(), setChosen(!open()))}>{props.verb}</button>
+          <button
+            type="button"
+            class="tool-verb fold"
+            aria-expanded={open()}
+            onClick={(event) => {
+              event.stopPropagation();
+              setChosen(!open());
+            }}
+          >
+            {props.verb}
+          </button>
         </Show>
         <span class="tool-subject clip">{props.subject}</span>
         <span class="tool-note muted tabular">{props.note}</span>
-        <Show when={canOpen()}><Icon name="chevron" /></Show>
+        <Show when={canOpen()}>
+          <Icon name="chevron" />
+        </Show>
       </div>
-      <Show when={open()}><div class="tool-body">{props.children}</div></Show>
-      <Show when={props.call.error}><ErrorText text={props.call.error} /></Show>
+      <Show when={open()}>
+        <div class="tool-body">{props.children}</div>
+      </Show>
+      <Show when={props.call.error}>
+        <ErrorText text={props.call.error} />
+      </Show>
     </div>
   );
 }
@@ -116,8 +131,15 @@ function ErrorText(props: { text: string }): JSX.Element {
   const [sentence, rules] = props.text.slice(0, 4_000).split(RULES, 2);
   return (
     <>
-      <pre class="tool-error" dir="auto">{prose(sentence ?? "")}</pre>
-      <Show when={rules}><details class="tool-rules muted"><summary>{t.rulesOfRefusal}</summary><pre dir="ltr">{prose(rules ?? "")}</pre></details></Show>
+      <pre class="tool-error" dir="auto">
+        {prose(sentence ?? "")}
+      </pre>
+      <Show when={rules}>
+        <details class="tool-rules muted">
+          <summary>{t.rulesOfRefusal}</summary>
+          <pre dir="ltr">{prose(rules ?? "")}</pre>
+        </details>
+      </Show>
     </>
   );
 }
@@ -136,33 +158,53 @@ function Bash(props: { call: Call }): JSX.Element {
   return (
     <div class="tool shell" classList={{ failed: props.call.error !== "", running: props.call.isRunning, all: all() }}>
       <div class="shell-head">
-        <Show when={!props.call.isRunning} fallback={<span class="spinner" role="img" aria-label={t.working} />}><Icon name="terminal" /></Show>
-        <code class="shell-command" dir="ltr">{cleanCode(text(props.call.input, "command")) || "…"}</code>
+        <Show when={!props.call.isRunning} fallback={<span class="spinner" role="img" aria-label={t.working} />}>
+          <Icon name="terminal" />
+        </Show>
+        <code class="shell-command" dir="ltr">
+          {cleanCode(text(props.call.input, "command")) || "…"}
+        </code>
         <span class="tool-note muted tabular">{time(props.call)}</span>
-        <Show when={exit() !== null}><span class="badge" classList={{ bad: exit() !== 0 }}>exit {exit()}</span></Show>
+        <Show when={exit() !== null}>
+          <span class="badge" classList={{ bad: exit() !== 0 }}>
+            exit {exit()}
+          </span>
+        </Show>
         <CopyButton text={() => text(props.call.input, "command")} />
       </div>
       <Show when={output()}>
         <Output text={output()} label={t.showOutput} follow={props.call.isRunning} fromEnd />
         <Show when={lines() > 10}>
-          <button type="button" class="shell-more" aria-expanded={all()} onClick={() => setAll(!all())}>{all() ? t.hideOutput : t.allLines(lines())}</button>
+          <button type="button" class="shell-more" aria-expanded={all()} onClick={() => setAll(!all())}>
+            {all() ? t.hideOutput : t.allLines(lines())}
+          </button>
         </Show>
         <Shortened text={whole()} />
       </Show>
-      <Show when={props.call.error && !output()}><ErrorText text={props.call.error} /></Show>
+      <Show when={props.call.error && !output()}>
+        <ErrorText text={props.call.error} />
+      </Show>
     </div>
   );
 }
 
 /** Tells that an output is not displayed as a whole. */
 function Shortened(props: { text: string }): JSX.Element {
-  return <Show when={props.text.length > MAX_OUTPUT}><div class="shell-more" role="note">{t.truncated(bytes(props.text.length))}</div></Show>;
+  return (
+    <Show when={props.text.length > MAX_OUTPUT}>
+      <div class="shell-more" role="note">
+        {t.truncated(bytes(props.text.length))}
+      </div>
+    </Show>
+  );
 }
 
 function FileName(props: { path: string; line?: number | undefined }): JSX.Element {
   return (
     <a
-      class="mono file-link clip" href="#" title={plain(props.path)}
+      class="mono file-link clip"
+      href="#"
+      title={plain(props.path)}
       onClick={(event) => {
         event.preventDefault();
         event.stopPropagation();
@@ -175,7 +217,9 @@ function FileName(props: { path: string; line?: number | undefined }): JSX.Eleme
 }
 
 function shorten(path: string): string {
-  const directory = Object.values(state.sessions).find((session) => path.startsWith(`${session.directory}/`))?.directory;
+  const directory = Object.values(state.sessions).find((session) =>
+    path.startsWith(`${session.directory}/`),
+  )?.directory;
   return directory ? path.slice(directory.length + 1) : path;
 }
 
@@ -187,11 +231,26 @@ function DiffTool(props: { call: Call; path: string; patch: string; verb: string
     <div class="tool" classList={{ failed: props.call.error !== "", running: props.call.isRunning }}>
       <Show
         when={props.patch}
-        fallback={<Row call={props.call} verb={props.verb} canOpen={false} subject={<FileName path={props.path} />} note={time(props.call)} />}
+        fallback={
+          <Row
+            call={props.call}
+            verb={props.verb}
+            canOpen={false}
+            subject={<FileName path={props.path} />}
+            note={time(props.call)}
+          />
+        }
       >
         <Diff
-          patch={props.patch} split={prefs.split} title={shorten(props.path)}
-          actions={<><EditorButton directory={directory()} path={props.path} line={firstLine()} /><Button small kind="quiet" icon="file" label={t.open} onClick={() => openFile(props.path)} /></>}
+          patch={props.patch}
+          split={prefs.split}
+          title={shorten(props.path)}
+          actions={
+            <>
+              <EditorButton directory={directory()} path={props.path} line={firstLine()} />
+              <Button small kind="quiet" icon="file" label={t.open} onClick={() => openFile(props.path)} />
+            </>
+          }
         />
       </Show>
       <Diagnostics call={props.call} />
@@ -209,20 +268,45 @@ function Diagnostics(props: { call: Call }): JSX.Element {
   });
   return (
     <Show when={found().length > 0}>
-      <ul class="diagnostics"><For each={found()}>{(row) => <li class="row"><Icon name="error" /><span>{prose(text(row, "message"))}</span></li>}</For></ul>
+      <ul class="diagnostics">
+        <For each={found()}>
+          {(row) => (
+            <li class="row">
+              <Icon name="error" />
+              <span>{prose(text(row, "message"))}</span>
+            </li>
+          )}
+        </For>
+      </ul>
     </Show>
   );
 }
 
 function Edit(props: { call: Call }): JSX.Element {
-  return <DiffTool call={props.call} path={text(props.call.input, "filePath")} patch={text(props.call.metadata, "diff")} verb="Edit" />;
+  return (
+    <DiffTool
+      call={props.call}
+      path={text(props.call.input, "filePath")}
+      patch={text(props.call.metadata, "diff")}
+      verb="Edit"
+    />
+  );
 }
 
 function Patch(props: { call: Call }): JSX.Element {
   const files = () => list(props.call.metadata, "files");
   return (
     <Show when={files().length > 0} fallback={<Row call={props.call} verb="Patch" canOpen={false} />}>
-      <For each={files()}>{(file) => <DiffTool call={props.call} path={text(file, "relativePath") || text(file, "filePath")} patch={text(file, "patch")} verb={text(file, "type")} />}</For>
+      <For each={files()}>
+        {(file) => (
+          <DiffTool
+            call={props.call}
+            path={text(file, "relativePath") || text(file, "filePath")}
+            patch={text(file, "patch")}
+            verb={text(file, "type")}
+          />
+        )}
+      </For>
     </Show>
   );
 }
@@ -232,8 +316,17 @@ function Write(props: { call: Call }): JSX.Element {
   const content = () => text(props.call.input, "content");
   return (
     <>
-      <Row call={props.call} verb="Write" subject={<FileName path={path()} />} note={t.lines(content().split("\n").length)} canOpen={content() !== ""}>
-        <Show when={text(props.call.metadata, "diff")} fallback={<Code code={content()} language={languageOf(path())} title={shorten(path())} />}>
+      <Row
+        call={props.call}
+        verb="Write"
+        subject={<FileName path={path()} />}
+        note={t.lines(content().split("\n").length)}
+        canOpen={content() !== ""}
+      >
+        <Show
+          when={text(props.call.metadata, "diff")}
+          fallback={<Code code={content()} language={languageOf(path())} title={shorten(path())} />}
+        >
           {(patch) => <Diff patch={patch()} split={prefs.split} title={shorten(path())} />}
         </Show>
       </Row>
@@ -249,8 +342,19 @@ function Search(props: { call: Call }): JSX.Element {
   const where = () => (text(props.call.input, "pattern") ? text(props.call.input, "path") : "");
   return (
     <Row
-      call={props.call} verb={verb()} canOpen={props.call.output !== ""} note={found() === null ? "" : t.results(found() ?? 0)}
-      subject={<><code>{plain(subject())}</code><Show when={where()}> <span class="muted">in {plain(shorten(where()))}</span></Show></>}
+      call={props.call}
+      verb={verb()}
+      canOpen={props.call.output !== ""}
+      note={found() === null ? "" : t.results(found() ?? 0)}
+      subject={
+        <>
+          <code>{plain(subject())}</code>
+          <Show when={where()}>
+            {" "}
+            <span class="muted">in {plain(shorten(where()))}</span>
+          </Show>
+        </>
+      }
     >
       <Results text={props.call.output} />
     </Row>
@@ -274,7 +378,16 @@ function Results(props: { text: string }): JSX.Element {
         {(row) => (
           <div>
             <Show when={row.path ?? row.at?.file} fallback={cleanCode(row.line)}>
-              <a class="file-link" href="#" onClick={(event) => (event.preventDefault(), openFile(row.path ?? row.at?.file ?? "", row.at?.line))}>{cleanCode(row.line) || " "}</a>
+              <a
+                class="file-link"
+                href="#"
+                onClick={(event) => {
+                  event.preventDefault();
+                  openFile(row.path ?? row.at?.file ?? "", row.at?.line);
+                }}
+              >
+                {cleanCode(row.line) || " "}
+              </a>
             </Show>
           </div>
         )}
@@ -292,21 +405,40 @@ function Task(props: { call: Call }): JSX.Element {
   return (
     <div class="tool task" classList={{ running: running(), failed: props.call.error !== "" }}>
       <div class="task-head">
-        <Show when={!running()} fallback={<span class="spinner" role="img" aria-label={t.working} />}><Icon name="fork" /></Show>
+        <Show when={!running()} fallback={<span class="spinner" role="img" aria-label={t.working} />}>
+          <Icon name="fork" />
+        </Show>
         <span class="badge">{prose(text(props.call.input, "subagent_type")) || t.subagent}</span>
         <span class="clip grow">{prose(text(props.call.input, "description") || child()?.title || "")}</span>
-        <Show when={calls() > 0}><span class="muted tabular">{t.toolCalls(calls())}</span></Show>
+        <Show when={calls() > 0}>
+          <span class="muted tabular">{t.toolCalls(calls())}</span>
+        </Show>
         <span class="muted tabular">{time(props.call)}</span>
         <Show when={id()}>
-          <Button small kind="quiet" aria-expanded={isOpen()} icon={isOpen() ? "chevronDown" : "chevron"} label={t.showOutput} onClick={() => setOpen(!isOpen())} />
-          <Button small onClick={() => openSession(id())}>{t.openSubagent}</Button>
+          <Button
+            small
+            kind="quiet"
+            aria-expanded={isOpen()}
+            icon={isOpen() ? "chevronDown" : "chevron"}
+            label={t.showOutput}
+            onClick={() => setOpen(!isOpen())}
+          />
+          <Button small onClick={() => openSession(id())}>
+            {t.openSubagent}
+          </Button>
         </Show>
       </div>
-      <Show when={isOpen() && id()}><Nested id={id()} /></Show>
-      <Show when={!isOpen() && !running() && props.call.output}>
-        <div class="task-result"><Markdown text={resultOf(props.call.output.slice(0, MAX_OUTPUT))} onFile={openFile} /></div>
+      <Show when={isOpen() && id()}>
+        <Nested id={id()} />
       </Show>
-      <Show when={props.call.error}><ErrorText text={props.call.error} /></Show>
+      <Show when={!isOpen() && !running() && props.call.output}>
+        <div class="task-result">
+          <Markdown text={resultOf(props.call.output.slice(0, MAX_OUTPUT))} onFile={openFile} />
+        </div>
+      </Show>
+      <Show when={props.call.error}>
+        <ErrorText text={props.call.error} />
+      </Show>
     </div>
   );
 }
@@ -314,7 +446,9 @@ function Task(props: { call: Call }): JSX.Element {
 /** Returns the answer of a subagent without the marks that the model reads. */
 function resultOf(output: string): string {
   const inside = /<task_result>\n?([\s\S]*?)\n?<\/task_result>/.exec(output)?.[1];
-  return (inside ?? output.replace(/^task_id:.*\n+/, "").replace(/<\/?task(?:_result|_error)?(?: [^>\n]*)?>/g, "")).trim();
+  return (
+    inside ?? output.replace(/^task_id:.*\n+/, "").replace(/<\/?task(?:_result|_error)?(?: [^>\n]*)?>/g, "")
+  ).trim();
 }
 
 /** The calls and texts of a subagent, below its call. */
@@ -331,12 +465,20 @@ function Nested(props: { id: string }): JSX.Element {
       <For each={parts()}>
         {(node) => (
           <Switch>
-            <Match when={node.part().type === "tool"}><ToolView part={node.part() as ToolPart} /></Match>
-            <Match when={node.part().type === "text"}><Markdown text={(node.part() as { text: string }).text} done={!isBusy(props.id)} onFile={openFile} /></Match>
+            <Match when={node.part().type === "tool"}>
+              <ToolView part={node.part() as ToolPart} />
+            </Match>
+            <Match when={node.part().type === "text"}>
+              <Markdown text={(node.part() as { text: string }).text} done={!isBusy(props.id)} onFile={openFile} />
+            </Match>
           </Switch>
         )}
       </For>
-      <Show when={childrenOf(props.id).length > 0}><span class="muted">{t.subagent}: {childrenOf(props.id).length}</span></Show>
+      <Show when={childrenOf(props.id).length > 0}>
+        <span class="muted">
+          {t.subagent}: {childrenOf(props.id).length}
+        </span>
+      </Show>
     </div>
   );
 }
@@ -347,7 +489,11 @@ export function TodoList(props: { todos: { content: string; status: string }[] }
       <For each={props.todos}>
         {(todo) => (
           <li class={`todo ${todo.status}`}>
-            <span class="todo-mark" aria-hidden="true"><Show when={todo.status === "completed"}><Icon name="check" /></Show></span>
+            <span class="todo-mark" aria-hidden="true">
+              <Show when={todo.status === "completed"}>
+                <Icon name="check" />
+              </Show>
+            </span>
             <span>{prose(todo.content)}</span>
             <span class="visually-hidden">{todo.status}</span>
           </li>
@@ -358,7 +504,9 @@ export function TodoList(props: { todos: { content: string; status: string }[] }
 }
 
 function Todos(props: { call: Call }): JSX.Element {
-  const todos = createMemo(() => list(props.call.input, "todos").map((one) => ({ content: text(one, "content"), status: text(one, "status") })));
+  const todos = createMemo(() =>
+    list(props.call.input, "todos").map((one) => ({ content: text(one, "content"), status: text(one, "status") })),
+  );
   const done = () => todos().filter((todo) => todo.status === "completed").length;
   return (
     <Row call={props.call} verb={t.todos} open canOpen={todos().length > 0} note={`${done()}/${todos().length}`}>
@@ -369,15 +517,28 @@ function Todos(props: { call: Call }): JSX.Element {
 
 function Questions(props: { call: Call }): JSX.Element {
   const questions = () => list(props.call.input, "questions");
-  const answers = (): unknown[] => (Array.isArray(props.call.metadata["answers"]) ? (props.call.metadata["answers"] as unknown[]) : []);
+  const answers = (): unknown[] =>
+    Array.isArray(props.call.metadata["answers"]) ? (props.call.metadata["answers"] as unknown[]) : [];
   return (
-    <Row call={props.call} verb="Asked" open canOpen={answers().length > 0} subject={questions().map((one) => prose(text(one, "header"))).join(", ")}>
+    <Row
+      call={props.call}
+      verb="Asked"
+      open
+      canOpen={answers().length > 0}
+      subject={questions()
+        .map((one) => prose(text(one, "header")))
+        .join(", ")}
+    >
       <dl class="answers">
         <For each={questions()}>
           {(question, at) => (
             <>
               <dt>{prose(text(question, "question"))}</dt>
-              <dd>{Array.isArray(answers()[at()]) ? prose((answers()[at()] as unknown[]).map(String).join(", ")) || t.noAnswer : t.noAnswer}</dd>
+              <dd>
+                {Array.isArray(answers()[at()])
+                  ? prose((answers()[at()] as unknown[]).map(String).join(", ")) || t.noAnswer
+                  : t.noAnswer}
+              </dd>
             </>
           )}
         </For>
@@ -387,29 +548,68 @@ function Questions(props: { call: Call }): JSX.Element {
 }
 
 /** Names of tools in the words of a user. */
-const VERBS: Record<string, string> = { read: "Read", webfetch: "Fetch", websearch: "Web search", skill: "Skill", lsp: "Language server", plan_exit: "Plan" };
+const VERBS: Record<string, string> = {
+  read: "Read",
+  webfetch: "Fetch",
+  websearch: "Web search",
+  skill: "Skill",
+  lsp: "Language server",
+  plan_exit: "Plan",
+};
 
 function Generic(props: { call: Call }): JSX.Element {
   const subject = (): JSX.Element => {
     const input = props.call.input;
     if (props.call.name === "read") {
       const offset = number(input, "offset");
-      return <><FileName path={text(input, "filePath")} line={offset ?? undefined} /><Show when={offset !== null}><span class="muted"> from line {offset}</span></Show></>;
+      return (
+        <>
+          <FileName path={text(input, "filePath")} line={offset ?? undefined} />
+          <Show when={offset !== null}>
+            <span class="muted"> from line {offset}</span>
+          </Show>
+        </>
+      );
     }
     const first = text(input, "url") || text(input, "query") || text(input, "name");
     if (first) return plain(first);
-    const pairs = Object.entries(input).slice(0, 6).map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
+    const pairs = Object.entries(input)
+      .slice(0, 6)
+      .map(([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`);
     return <span class="muted mono">{plain(pairs.join(" ").slice(0, 300))}</span>;
   };
-  const pictures = () => (props.call.part.state.status === "completed" ? (props.call.part.state.attachments ?? []) : []);
+  const pictures = () =>
+    props.call.part.state.status === "completed" ? (props.call.part.state.attachments ?? []) : [];
   return (
     <>
-      <Row call={props.call} verb={VERBS[props.call.name] ?? plain(props.call.name)} subject={subject()} note={time(props.call)} canOpen={props.call.output !== ""}>
-        <Show when={props.call.name === "read"} fallback={<><Output text={ending(props.call.output)} label={t.showOutput} /><Shortened text={props.call.output} /></>}>
-          <Code code={fileContent(props.call.output.slice(0, MAX_OUTPUT))} language={languageOf(text(props.call.input, "filePath"))} title={baseName(text(props.call.input, "filePath"))} />
+      <Row
+        call={props.call}
+        verb={VERBS[props.call.name] ?? plain(props.call.name)}
+        subject={subject()}
+        note={time(props.call)}
+        canOpen={props.call.output !== ""}
+      >
+        <Show
+          when={props.call.name === "read"}
+          fallback={
+            <>
+              <Output text={ending(props.call.output)} label={t.showOutput} />
+              <Shortened text={props.call.output} />
+            </>
+          }
+        >
+          <Code
+            code={fileContent(props.call.output.slice(0, MAX_OUTPUT))}
+            language={languageOf(text(props.call.input, "filePath"))}
+            title={baseName(text(props.call.input, "filePath"))}
+          />
         </Show>
       </Row>
-      <Show when={pictures().length > 0}><div class="chips"><For each={pictures()}>{(file) => <FileChip file={file} />}</For></div></Show>
+      <Show when={pictures().length > 0}>
+        <div class="chips">
+          <For each={pictures()}>{(file) => <FileChip file={file} />}</For>
+        </div>
+      </Show>
     </>
   );
 }

@@ -6,7 +6,7 @@ import { duration } from "../../text/format";
 import { t } from "../../text";
 import { Button } from "../../ui/button";
 import { prose } from "../../ui/text";
-import { VirtualList, type VirtualHandle } from "../../ui/virtual";
+import { VirtualList, type VirtualHandle } from "../../ui/virtual/virtual";
 import { MessageRow } from "./message";
 import { Search } from "./search";
 
@@ -32,15 +32,21 @@ export function TranscriptView(props: { id: string }): JSX.Element {
     const now = route();
     return now.name === "session" && now.id === props.id ? now.message : null;
   };
-  createEffect(on([target, handle, () => transcript().isLoaded()], async ([message, list, loaded]) => {
-    if (!message || !list || !loaded) return;
-    for (let pages = 0; !transcript().message(message) && !transcript().isComplete() && pages < MAX_PAGES; pages += 1) {
-      await transcript().older();
-    }
-    if (target() !== message) return;
-    list.scrollTo(message);
-    replace({ name: "session", id: props.id, panel: panelOf(), message: null });
-  }));
+  createEffect(
+    on([target, handle, () => transcript().isLoaded()], async ([message, list, loaded]) => {
+      if (!message || !list || !loaded) return;
+      for (
+        let pages = 0;
+        !transcript().message(message) && !transcript().isComplete() && pages < MAX_PAGES;
+        pages += 1
+      ) {
+        await transcript().older();
+      }
+      if (target() !== message) return;
+      list.scrollTo(message);
+      replace({ name: "session", id: props.id, panel: panelOf(), message: null });
+    }),
+  );
   const panelOf = () => {
     const now = route();
     return now.name === "session" ? now.panel : null;
@@ -48,9 +54,21 @@ export function TranscriptView(props: { id: string }): JSX.Element {
   return (
     <div class="transcript">
       <Search transcript={transcript()} keys={keys()} list={handle()} />
-      <Show when={!transcript().error()} fallback={<div class="empty"><p class="notice bad" role="alert">{transcript().error()}</p><Button onClick={() => void transcript().refresh()}>{t.retry}</Button></div>}>
+      <Show
+        when={!transcript().error()}
+        fallback={
+          <div class="empty">
+            <p class="notice bad" role="alert">
+              {transcript().error()}
+            </p>
+            <Button onClick={() => void transcript().refresh()}>{t.retry}</Button>
+          </div>
+        }
+      >
         <Show when={transcript().isLoaded() && keys().length === 0}>
-          <div class="empty"><h2>{t.emptySession}</h2></div>
+          <div class="empty">
+            <h2>{t.emptySession}</h2>
+          </div>
         </Show>
         <VirtualList
           keys={keys()}
@@ -61,8 +79,16 @@ export function TranscriptView(props: { id: string }): JSX.Element {
           handle={setHandle}
           onStart={() => void transcript().older()}
           onAtEnd={setAtEnd}
-          before={<div class="transcript-before">{!transcript().isComplete() && transcript().isLoaded() ? t.olderMessages : ""}</div>}
-          after={<div class="transcript-after"><Working id={props.id} /></div>}
+          before={
+            <div class="transcript-before">
+              {!transcript().isComplete() && transcript().isLoaded() ? t.olderMessages : ""}
+            </div>
+          }
+          after={
+            <div class="transcript-after">
+              <Working id={props.id} />
+            </div>
+          }
         >
           {(key) => <MessageRow transcript={transcript()} id={key} isLast={last() === key} />}
         </VirtualList>
@@ -70,7 +96,9 @@ export function TranscriptView(props: { id: string }): JSX.Element {
           <Button class="to-end" icon="chevronDown" label={t.toEnd} onClick={() => handle()?.scrollToEnd()} />
         </Show>
       </Show>
-      <div class="visually-hidden" aria-live="polite">{isBusy(props.id) ? t.working : ""}</div>
+      <div class="visually-hidden" aria-live="polite">
+        {isBusy(props.id) ? t.working : ""}
+      </div>
     </div>
   );
 }
@@ -83,24 +111,46 @@ function Working(props: { id: string }): JSX.Element {
     return now?.type === "retry" ? now : null;
   };
   const [now, setNow] = createSignal(Date.now());
-  createEffect(on(() => isBusy(props.id), (busy) => {
-    if (!busy) return;
-    setNow(Date.now());
-    const timer = setInterval(() => setNow(Date.now()), TICK_MS);
-    onCleanup(() => clearInterval(timer));
-  }));
+  createEffect(
+    on(
+      () => isBusy(props.id),
+      (busy) => {
+        if (!busy) return;
+        setNow(Date.now());
+        const timer = setInterval(() => setNow(Date.now()), TICK_MS);
+        onCleanup(() => clearInterval(timer));
+      },
+    ),
+  );
   /** The time since the prompt that is answered. A clock that is behind counts as none. */
   const elapsed = createMemo(() => {
     const transcript = transcriptOf(props.id);
     const last = transcript.order().findLast((id) => transcript.message(id)?.info().role === "user");
     const since = last ? transcript.message(last)?.info().time.created : undefined;
-    return since !== undefined && now() - since >= TICK_MS && now() - since < MAX_ELAPSED_MS ? duration(now() - since) : "";
+    return since !== undefined && now() - since >= TICK_MS && now() - since < MAX_ELAPSED_MS
+      ? duration(now() - since)
+      : "";
   });
   return (
     <Show when={isBusy(props.id)}>
       <div class="working row">
-        <Show when={retry()} fallback={<><span class="dot busy" /><span class="muted tabular">{t.working} {elapsed()}</span></>}>
-          {(now) => <><span class="dot warn" /><span>{t.retrying(now().attempt, prose(now().message))}</span></>}
+        <Show
+          when={retry()}
+          fallback={
+            <>
+              <span class="dot busy" />
+              <span class="muted tabular">
+                {t.working} {elapsed()}
+              </span>
+            </>
+          }
+        >
+          {(now) => (
+            <>
+              <span class="dot warn" />
+              <span>{t.retrying(now().attempt, prose(now().message))}</span>
+            </>
+          )}
         </Show>
       </div>
     </Show>

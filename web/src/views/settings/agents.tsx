@@ -29,7 +29,11 @@ export function AgentSettings(): JSX.Element {
   const canAdd = () => name().trim() !== "" && description().trim() !== "" && problem() === "";
   const add = async () => {
     if (!canAdd()) return;
-    const agent = { description: description().trim(), mode: mode(), ...(prompt().trim() ? { prompt: prompt().trim() } : {}) };
+    const agent = {
+      description: description().trim(),
+      mode: mode(),
+      ...(prompt().trim() ? { prompt: prompt().trim() } : {}),
+    };
     if (!(await change({ agent: { [name().trim()]: agent } }))) return;
     setName("");
     setDescription("");
@@ -38,22 +42,82 @@ export function AgentSettings(): JSX.Element {
   return (
     <div class="settings">
       <section>
-        <h2>{t.agents} <code class="muted">agent</code></h2>
+        <h2>
+          {t.agents} <code class="muted">agent</code>
+        </h2>
         <ul class="rows">
           <For each={agents()} fallback={<li class="empty">{t.loading}</li>}>
-            {(agent) => <AgentRow agent={agent} onModel={(model) => void change({ agent: { [agent.name]: { model } } })} onRemove={isOwn(agent) ? () => void change({ agent: { [agent.name]: null } }) : undefined} />}
+            {(agent) => (
+              <AgentRow
+                agent={agent}
+                onModel={(model) => void change({ agent: { [agent.name]: { model } } })}
+                onRemove={isOwn(agent) ? () => void change({ agent: { [agent.name]: null } }) : undefined}
+              />
+            )}
           </For>
         </ul>
       </section>
       <section>
         <h2>{t.addAgent}</h2>
-        <form class="column" onSubmit={(event) => (event.preventDefault(), void add())}>
-          <label class="column"><span>{t.name}</span><input class="field" placeholder="reviewer" autocapitalize="off" spellcheck={false} value={name()} onInput={(event) => setName(event.currentTarget.value)} /></label>
-          <label class="column"><span>{t.description} <code class="muted">description</code></span><input class="field" value={description()} onInput={(event) => setDescription(event.currentTarget.value)} /></label>
-          <label class="column"><span>{t.mode} <code class="muted">mode</code></span><select class="field" value={mode()} onChange={(event) => setMode(event.currentTarget.value as Mode)}><For each={MODES}>{(one) => <option value={one}>{one}: {t.modes[one]}</option>}</For></select></label>
-          <label class="column"><span>{t.agentPrompt} <code class="muted">prompt</code></span><textarea class="field" rows={4} value={prompt()} onInput={(event) => setPrompt(event.currentTarget.value)} /></label>
-          <Show when={problem()}><p class="notice bad" role="alert">{problem()}</p></Show>
-          <div class="row"><Button type="submit" kind="primary" disabled={!canAdd()}>{t.addAgent}</Button></div>
+        <form
+          class="column"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void add();
+          }}
+        >
+          <label class="column">
+            <span>{t.name}</span>
+            <input
+              class="field"
+              placeholder="reviewer"
+              autocapitalize="off"
+              spellcheck={false}
+              value={name()}
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
+          </label>
+          <label class="column">
+            <span>
+              {t.description} <code class="muted">description</code>
+            </span>
+            <input class="field" value={description()} onInput={(event) => setDescription(event.currentTarget.value)} />
+          </label>
+          <label class="column">
+            <span>
+              {t.mode} <code class="muted">mode</code>
+            </span>
+            <select class="field" value={mode()} onChange={(event) => setMode(event.currentTarget.value as Mode)}>
+              <For each={MODES}>
+                {(one) => (
+                  <option value={one}>
+                    {one}: {t.modes[one]}
+                  </option>
+                )}
+              </For>
+            </select>
+          </label>
+          <label class="column">
+            <span>
+              {t.agentPrompt} <code class="muted">prompt</code>
+            </span>
+            <textarea
+              class="field"
+              rows={4}
+              value={prompt()}
+              onInput={(event) => setPrompt(event.currentTarget.value)}
+            />
+          </label>
+          <Show when={problem()}>
+            <p class="notice bad" role="alert">
+              {problem()}
+            </p>
+          </Show>
+          <div class="row">
+            <Button type="submit" kind="primary" disabled={!canAdd()}>
+              {t.addAgent}
+            </Button>
+          </div>
         </form>
         <WrittenTo />
       </section>
@@ -61,11 +125,25 @@ export function AgentSettings(): JSX.Element {
   );
 }
 
-function AgentRow(props: { agent: Agent; onModel: (name: string | null) => void; onRemove: (() => void) | undefined }): JSX.Element {
+function AgentRow(props: {
+  agent: Agent;
+  onModel: (name: string | null) => void;
+  onRemove: (() => void) | undefined;
+}): JSX.Element {
   return (
     <li class="status-row wrap">
-      <span class="grow column agent-text"><span><strong>{plain(props.agent.name)}</strong> <span class="badge">{props.agent.mode}</span></span><small class="muted">{prose(props.agent.description ?? "")}</small></span>
-      <ModelField label={`${t.model}: ${props.agent.name}`} value={props.agent.model ? modelName(props.agent.model) : ""} empty={t.modelOfPrompt} onChange={props.onModel} />
+      <span class="grow column agent-text">
+        <span>
+          <strong>{plain(props.agent.name)}</strong> <span class="badge">{props.agent.mode}</span>
+        </span>
+        <small class="muted">{prose(props.agent.description ?? "")}</small>
+      </span>
+      <ModelField
+        label={`${t.model}: ${props.agent.name}`}
+        value={props.agent.model ? modelName(props.agent.model) : ""}
+        empty={t.modelOfPrompt}
+        onChange={props.onModel}
+      />
       <Show when={props.onRemove}>{(remove) => <RemoveButton name={props.agent.name} onRemove={remove()} />}</Show>
     </li>
   );

@@ -36,10 +36,20 @@ export function ownConfig(): OwnConfig {
 }
 
 /** A setting with the key of the configuration that it changes. */
-export function ConfigSetting(props: { label: string; name: string; hint?: string; children: JSX.Element }): JSX.Element {
+export function ConfigSetting(props: {
+  label: string;
+  name: string;
+  hint?: string;
+  children: JSX.Element;
+}): JSX.Element {
   return (
     <div class="setting">
-      <span class="column setting-name"><span>{props.label} <code class="muted">{props.name}</code></span><Show when={props.hint}>{(hint) => <small class="muted">{hint()}</small>}</Show></span>
+      <span class="column setting-name">
+        <span>
+          {props.label} <code class="muted">{props.name}</code>
+        </span>
+        <Show when={props.hint}>{(hint) => <small class="muted">{hint()}</small>}</Show>
+      </span>
       <span class="setting-control">{props.children}</span>
     </div>
   );
@@ -56,7 +66,11 @@ export function RemoveButton(props: { name: string; onRemove: () => void }): JSX
     else timer = window.setTimeout(() => setSure(false), REMOVE_MS);
     setSure(!isSure());
   };
-  return <Button small kind="quiet" label={`${isSure() ? t.removeAgain : t.remove}: ${props.name}`} onClick={press}>{isSure() ? t.removeAgain : t.remove}</Button>;
+  return (
+    <Button small kind="quiet" label={`${isSure() ? t.removeAgain : t.remove}: ${props.name}`} onClick={press}>
+      {isSure() ? t.removeAgain : t.remove}
+    </Button>
+  );
 }
 
 /** Says where the settings of a page are stored. */

@@ -20,7 +20,8 @@ export function rulesOf(permission: Config["permission"]): Rule[] {
   return Object.entries(permission).flatMap(([name, value]): Rule[] =>
     typeof value === "string"
       ? [{ permission: name, pattern: "*", action: value, isPlain: true }]
-      : Object.entries(value).map(([pattern, action]) => ({ permission: name, pattern, action, isPlain: false })));
+      : Object.entries(value).map(([pattern, action]) => ({ permission: name, pattern, action, isPlain: false })),
+  );
 }
 
 /** Returns the configuration of a rule. */
@@ -42,13 +43,18 @@ export function removalOf(rule: Rule): { permission: unknown } {
 
 /** Splits a command line into words. Quotes keep spaces together. */
 export function words(line: string): string[] {
-  return [...line.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|(\S+)/g)].map((match) => match[1]?.replace(/\\(.)/g, "$1") ?? match[2] ?? match[3] ?? "");
+  return [...line.matchAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'|(\S+)/g)].map(
+    (match) => match[1]?.replace(/\\(.)/g, "$1") ?? match[2] ?? match[3] ?? "",
+  );
 }
 
 /** Reads lines such as `NAME=value` or `Name: value`. Returns `null` if one is something else. */
 export function pairs(text: string): Record<string, string> | null {
   const found: Record<string, string> = {};
-  for (const line of text.split("\n").map((one) => one.trim()).filter(Boolean)) {
+  for (const line of text
+    .split("\n")
+    .map((one) => one.trim())
+    .filter(Boolean)) {
     const match = /^([\w-]+)\s*[=:]\s*(.*)$/.exec(line);
     if (!match?.[1]) return null;
     found[match[1]] = match[2] ?? "";

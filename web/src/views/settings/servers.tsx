@@ -23,7 +23,8 @@ export function ServerSettings(): JSX.Element {
   const problem = () => {
     if (name().trim() && !/^[\w-]+$/.test(name().trim())) return t.serverNameBad;
     if (taken()) return t.serverExists(name().trim());
-    if (kind() === "remote" && target().trim() && !/^https?:\/\/[^\s/]+/.test(target().trim())) return t.serverAddressBad;
+    if (kind() === "remote" && target().trim() && !/^https?:\/\/[^\s/]+/.test(target().trim()))
+      return t.serverAddressBad;
     if (pairs(more()) === null) return t.pairsBad;
     return "";
   };
@@ -32,9 +33,10 @@ export function ServerSettings(): JSX.Element {
     if (!canAdd()) return;
     const values = pairs(more()) ?? {};
     const hasValues = Object.keys(values).length > 0;
-    const server = kind() === "local"
-      ? { type: "local" as const, command: words(target()), ...(hasValues ? { environment: values } : {}) }
-      : { type: "remote" as const, url: target().trim(), ...(hasValues ? { headers: values } : {}) };
+    const server =
+      kind() === "local"
+        ? { type: "local" as const, command: words(target()), ...(hasValues ? { environment: values } : {}) }
+        : { type: "remote" as const, url: target().trim(), ...(hasValues ? { headers: values } : {}) };
     const body: Config = { mcp: { [name().trim()]: server } };
     if (!(await change(body))) return;
     setName("");
@@ -43,16 +45,88 @@ export function ServerSettings(): JSX.Element {
   };
   return (
     <div class="settings">
-      <section><h2>{t.mcpServers} <code class="muted">mcp</code></h2><McpList directory={currentDirectory()} more={(server) => <Show when={isOwn(server)}><RemoveButton name={server} onRemove={() => void change({ mcp: { [server]: null } })} /></Show>} /></section>
+      <section>
+        <h2>
+          {t.mcpServers} <code class="muted">mcp</code>
+        </h2>
+        <McpList
+          directory={currentDirectory()}
+          more={(server) => (
+            <Show when={isOwn(server)}>
+              <RemoveButton name={server} onRemove={() => void change({ mcp: { [server]: null } })} />
+            </Show>
+          )}
+        />
+      </section>
       <section>
         <h2>{t.addServer}</h2>
-        <form class="column" onSubmit={(event) => (event.preventDefault(), void add())}>
-          <Segments label={t.serverKind} value={kind()} onChange={setKind} options={[{ name: "local", label: t.localServer }, { name: "remote", label: t.remoteServer }]} />
-          <label class="column"><span>{t.name}</span><input class="field" placeholder="docs" autocapitalize="off" spellcheck={false} value={name()} onInput={(event) => setName(event.currentTarget.value)} /></label>
-          <label class="column"><span>{kind() === "local" ? t.command : t.address} <code class="muted">{kind() === "local" ? "command" : "url"}</code></span><input class="field mono" placeholder={kind() === "local" ? "npx -y @modelcontextprotocol/server-everything" : "https://mcp.example.com/mcp"} autocapitalize="off" spellcheck={false} value={target()} onInput={(event) => setTarget(event.currentTarget.value)} /></label>
-          <label class="column"><span>{kind() === "local" ? t.variables : t.headers} <code class="muted">{kind() === "local" ? "environment" : "headers"}</code></span><textarea class="field mono" rows={2} placeholder={kind() === "local" ? "TOKEN={env:DOCS_TOKEN}" : "Authorization: Bearer {env:DOCS_TOKEN}"} spellcheck={false} value={more()} onInput={(event) => setMore(event.currentTarget.value)} /></label>
-          <Show when={problem()}><p class="notice bad" role="alert">{problem()}</p></Show>
-          <div class="row"><Button type="submit" kind="primary" disabled={!canAdd()}>{t.addServer}</Button></div>
+        <form
+          class="column"
+          onSubmit={(event) => {
+            event.preventDefault();
+            void add();
+          }}
+        >
+          <Segments
+            label={t.serverKind}
+            value={kind()}
+            onChange={setKind}
+            options={[
+              { name: "local", label: t.localServer },
+              { name: "remote", label: t.remoteServer },
+            ]}
+          />
+          <label class="column">
+            <span>{t.name}</span>
+            <input
+              class="field"
+              placeholder="docs"
+              autocapitalize="off"
+              spellcheck={false}
+              value={name()}
+              onInput={(event) => setName(event.currentTarget.value)}
+            />
+          </label>
+          <label class="column">
+            <span>
+              {kind() === "local" ? t.command : t.address}{" "}
+              <code class="muted">{kind() === "local" ? "command" : "url"}</code>
+            </span>
+            <input
+              class="field mono"
+              placeholder={
+                kind() === "local" ? "npx -y @modelcontextprotocol/server-everything" : "https://mcp.example.com/mcp"
+              }
+              autocapitalize="off"
+              spellcheck={false}
+              value={target()}
+              onInput={(event) => setTarget(event.currentTarget.value)}
+            />
+          </label>
+          <label class="column">
+            <span>
+              {kind() === "local" ? t.variables : t.headers}{" "}
+              <code class="muted">{kind() === "local" ? "environment" : "headers"}</code>
+            </span>
+            <textarea
+              class="field mono"
+              rows={2}
+              placeholder={kind() === "local" ? "TOKEN={env:DOCS_TOKEN}" : "Authorization: Bearer {env:DOCS_TOKEN}"}
+              spellcheck={false}
+              value={more()}
+              onInput={(event) => setMore(event.currentTarget.value)}
+            />
+          </label>
+          <Show when={problem()}>
+            <p class="notice bad" role="alert">
+              {problem()}
+            </p>
+          </Show>
+          <div class="row">
+            <Button type="submit" kind="primary" disabled={!canAdd()}>
+              {t.addServer}
+            </Button>
+          </div>
         </form>
         <WrittenTo />
       </section>

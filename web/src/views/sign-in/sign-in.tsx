@@ -32,7 +32,9 @@ export function SignIn(): JSX.Element {
         void connect();
         return;
       }
-      setProblem(status === 401 ? t.passwordWrong : status === 429 ? t.tooManyAttempts(waitSeconds) : t.failedWith(status));
+      setProblem(
+        status === 401 ? t.passwordWrong : status === 429 ? t.tooManyAttempts(waitSeconds) : t.failedWith(status),
+      );
       field.select();
     } catch {
       setProblem(t.unreachable);
@@ -46,20 +48,48 @@ export function SignIn(): JSX.Element {
         <Logo />
         <h1>{t.signInTo(base.host)}</h1>
         <p class="muted">{t.signInWhy}</p>
-        <label class="column"><span>{t.password}</span>
+        <label class="column">
+          <span>{t.password}</span>
           <input
-            ref={field} class="field" type={isVisible() ? "text" : "password"} name="password" autocomplete="current-password" autofocus autocapitalize="off" spellcheck={false}
-            aria-invalid={problem() !== ""} aria-describedby={problem() ? "sign-in-problem" : undefined}
-            value={password()} onInput={(event) => setPassword(event.currentTarget.value)}
+            ref={field}
+            class="field"
+            type={isVisible() ? "text" : "password"}
+            name="password"
+            autocomplete="current-password"
+            autofocus
+            autocapitalize="off"
+            spellcheck={false}
+            aria-invalid={problem() !== ""}
+            aria-describedby={problem() ? "sign-in-problem" : undefined}
+            value={password()}
+            onInput={(event) => setPassword(event.currentTarget.value)}
           />
         </label>
-        <label class="choice"><input type="checkbox" checked={isVisible()} onChange={(event) => setVisible(event.currentTarget.checked)} /><span>{t.showPassword}</span></label>
-        <label class="column"><span>{t.username}</span>
-          <input class="field" name="username" autocomplete="username" autocapitalize="off" spellcheck={false} value={username()} onInput={(event) => setUsername(event.currentTarget.value)} />
+        <label class="choice">
+          <input type="checkbox" checked={isVisible()} onChange={(event) => setVisible(event.currentTarget.checked)} />
+          <span>{t.showPassword}</span>
+        </label>
+        <label class="column">
+          <span>{t.username}</span>
+          <input
+            class="field"
+            name="username"
+            autocomplete="username"
+            autocapitalize="off"
+            spellcheck={false}
+            value={username()}
+            onInput={(event) => setUsername(event.currentTarget.value)}
+          />
           <small class="muted">{t.usernameHint(DEFAULT_USER)}</small>
         </label>
-        <Show when={problem()}><p class="notice bad" id="sign-in-problem" role="alert">{problem()}</p></Show>
-        <Button type="submit" kind="primary" disabled={isTrying()}>{isTrying() ? t.signingIn : t.signIn}</Button>
+        <Show when={problem()}>
+          <p class="notice bad" id="sign-in-problem" role="alert">
+            {problem()}
+          </p>
+        </Show>
+        <Button type="submit" kind="primary" disabled={isTrying()}>
+          {isTrying() ? t.signingIn : t.signIn}
+        </Button>
         <p class="muted">{isOwn ? t.signInHint : t.signInHintForeign}</p>
       </form>
     </main>
@@ -75,7 +105,9 @@ export function ServerGate(props: { onUse: () => void }): JSX.Element {
         <h1>{t.unconfirmedServer(base.host)}</h1>
         <p>{t.unconfirmedHint}</p>
         <div class="row wrap">
-          <Button kind="primary" onClick={() => props.onUse()}>{t.useServer}</Button>
+          <Button kind="primary" onClick={() => props.onUse()}>
+            {t.useServer}
+          </Button>
           <Button onClick={() => location.assign(location.pathname)}>{t.useOwn}</Button>
         </div>
       </div>

@@ -13,10 +13,23 @@ export async function reportBug(directory: string): Promise<void> {
   const save = () => download(plain(report.name), "text/markdown", report.text);
   save();
   openDialog((dialog) => (
-    <Dialog title={t.bugReport} onClose={dialog.close} foot={<><Button onClick={save}>{t.downloadAgain}</Button><Button kind="primary" onClick={dialog.close}>{t.done}</Button></>}>
+    <Dialog
+      title={t.bugReport}
+      onClose={dialog.close}
+      foot={
+        <>
+          <Button onClick={save}>{t.downloadAgain}</Button>
+          <Button kind="primary" onClick={dialog.close}>
+            {t.done}
+          </Button>
+        </>
+      }
+    >
       <p>{t.bugWritten(plain(report.name))}</p>
       <p>{prose(report.advice.replace(/\n/g, " "))}</p>
-      <pre class="output" tabindex={0}>{code(report.text)}</pre>
+      <pre class="output" tabindex={0}>
+        {code(report.text)}
+      </pre>
     </Dialog>
   ));
 }

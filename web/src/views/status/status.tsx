@@ -24,7 +24,10 @@ export function StatusPanel(props: { directory: string }): JSX.Element {
               {(server) => (
                 <li class="status-row">
                   <span class={`dot ${KINDS[server.status] ?? ""}`} />
-                  <span class="grow"><span>{plain(server.name)}</span> <span class="muted mono">{plain(server.root)}</span><Show when={server.error}>{(error) => <p class="muted">{prose(error())}</p>}</Show></span>
+                  <span class="grow">
+                    <span>{plain(server.name)}</span> <span class="muted mono">{plain(server.root)}</span>
+                    <Show when={server.error}>{(error) => <p class="muted">{prose(error())}</p>}</Show>
+                  </span>
                   <span class="muted">{t.statusOf[server.status] ?? server.status}</span>
                 </li>
               )}
@@ -37,7 +40,13 @@ export function StatusPanel(props: { directory: string }): JSX.Element {
         <Show when={(place().formatters() ?? []).some((one) => one.enabled)} fallback={<p class="muted">{t.none}</p>}>
           <ul class="rows">
             <For each={(place().formatters() ?? []).filter((one) => one.enabled)}>
-              {(one) => <li class="status-row"><span class="dot good" /><span>{plain(one.name)}</span><span class="muted mono clip">{plain(one.extensions.join(" "))}</span></li>}
+              {(one) => (
+                <li class="status-row">
+                  <span class="dot good" />
+                  <span>{plain(one.name)}</span>
+                  <span class="muted mono clip">{plain(one.extensions.join(" "))}</span>
+                </li>
+              )}
             </For>
           </ul>
         </Show>
@@ -47,12 +56,20 @@ export function StatusPanel(props: { directory: string }): JSX.Element {
         <Show when={place().sandbox()} fallback={<p class="muted">{t.none}</p>}>
           {(sandbox) => (
             <dl class="facts">
-              <dt>{t.sandboxMode}</dt><dd>{t.sandboxModes[sandbox().mode] ?? sandbox().mode}</dd>
+              <dt>{t.sandboxMode}</dt>
+              <dd>{t.sandboxModes[sandbox().mode] ?? sandbox().mode}</dd>
               <Show when={sandbox().mode !== "off"}>
-                <dt>{t.mechanism}</dt><dd>{sandbox().mechanism ?? t.unknownYet}{sandbox().enforced === false ? ` (${t.notEnforced})` : ""}</dd>
-                <dt>{t.network}</dt><dd>{sandbox().network}</dd>
+                <dt>{t.mechanism}</dt>
+                <dd>
+                  {sandbox().mechanism ?? t.unknownYet}
+                  {sandbox().enforced === false ? ` (${t.notEnforced})` : ""}
+                </dd>
+                <dt>{t.network}</dt>
+                <dd>{sandbox().network}</dd>
               </Show>
-              <For each={sandbox().enforced === false ? [...(sandbox().reasons ?? []), ...(sandbox().gaps ?? [])] : []}>{(reason) => <dd class="muted">{prose(reason)}</dd>}</For>
+              <For each={sandbox().enforced === false ? [...(sandbox().reasons ?? []), ...(sandbox().gaps ?? [])] : []}>
+                {(reason) => <dd class="muted">{prose(reason)}</dd>}
+              </For>
             </dl>
           )}
         </Show>
@@ -60,9 +77,13 @@ export function StatusPanel(props: { directory: string }): JSX.Element {
       <section>
         <h3>{t.trust}</h3>
         <div class="status-row">
-          <span class={`dot ${place().trust()?.status === "undecided" || place().trust()?.status === "restricted" ? "warn" : "good"}`} />
+          <span
+            class={`dot ${["undecided", "restricted"].includes(place().trust()?.status ?? "") ? "warn" : "good"}`}
+          />
           <span class="grow">{t.trustWords[place().trust()?.status ?? ""] ?? "–"}</span>
-          <Button small onClick={() => openTrust(place())}>{t.open}</Button>
+          <Button small onClick={() => openTrust(place())}>
+            {t.open}
+          </Button>
         </div>
       </section>
       <UsageSection />

@@ -22,13 +22,19 @@ const hasUsers = () => !isSingle() && Object.values(state.sessions).some((sessio
 export function UsageSection(): JSX.Element {
   const [usage, setUsage] = createSignal<Usage>();
   // What is displayed stays if the server cannot be reached.
-  const fetch = () => void load().then(setUsage, (error: unknown) => error instanceof ApiError && error.status === 404 && setSingle(true));
-  createEffect(on(createMemo(hasUsers), (some) => {
-    if (!some) return;
-    fetch();
-    // The end of a turn.
-    onCleanup(listen((event) => event.type === "session.idle" && fetch()));
-  }));
+  const fetch = () =>
+    void load().then(
+      setUsage,
+      (error: unknown) => error instanceof ApiError && error.status === 404 && setSingle(true),
+    );
+  createEffect(
+    on(createMemo(hasUsers), (some) => {
+      if (!some) return;
+      fetch();
+      // The end of a turn.
+      onCleanup(listen((event) => event.type === "session.idle" && fetch()));
+    }),
+  );
   return (
     <Show when={usage()}>
       {(all) => (
@@ -36,7 +42,13 @@ export function UsageSection(): JSX.Element {
           <h3>{t.usageToday}</h3>
           <dl class="facts tabular">
             <AccountRow name={t.yours} account={all().user} />
-            <For each={Object.keys(all().teams)}>{(team) => <Show when={all().teams[team]}>{(account) => <AccountRow name={t.team(plain(team))} account={account()} />}</Show>}</For>
+            <For each={Object.keys(all().teams)}>
+              {(team) => (
+                <Show when={all().teams[team]}>
+                  {(account) => <AccountRow name={t.team(plain(team))} account={account()} />}
+                </Show>
+              )}
+            </For>
           </dl>
         </section>
       )}

@@ -1,5 +1,5 @@
-// The element that replaces style elements of the terminal emulator. The content policy forbids those, but not the style
-// sheets that scripts build.
+// The element that replaces style elements of the terminal emulator. The content policy forbids those, but not the
+// style sheets that scripts build.
 
 class TerminalStyle extends HTMLElement {
   #sheet = new CSSStyleSheet();
@@ -11,7 +11,8 @@ class TerminalStyle extends HTMLElement {
     this.#sheet.replaceSync(text);
   }
   connectedCallback(): void {
-    if (!document.adoptedStyleSheets.includes(this.#sheet)) document.adoptedStyleSheets = [...document.adoptedStyleSheets, this.#sheet];
+    if (!document.adoptedStyleSheets.includes(this.#sheet))
+      document.adoptedStyleSheets = [...document.adoptedStyleSheets, this.#sheet];
   }
   disconnectedCallback(): void {
     document.adoptedStyleSheets = document.adoptedStyleSheets.filter((one) => one !== this.#sheet);

@@ -1,6 +1,6 @@
 // Terminals of the server's machine: several, with replay after a lost connection.
 import { FitAddon } from "@xterm/addon-fit";
-import { Terminal } from "@xterm/xterm";
+import { Terminal, type ITerminalOptions } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { createEffect, createResource, createSignal, For, on, onCleanup, onMount, Show, type JSX } from "solid-js";
 import { address, call, send, type Pty } from "../../api";
@@ -20,24 +20,29 @@ const SCROLLBACK = 5_000;
 
 export default function TerminalPanel(props: { directory: string }): JSX.Element {
   const query = () => ({ directory: props.directory });
-  const [list, { refetch, mutate }] = createResource(() => props.directory, () => call("GET /pty", { query: query() }));
+  const [list, { refetch, mutate }] = createResource(
+    () => props.directory,
+    () => call("GET /pty", { query: query() }),
+  );
   const [chosen, setChosen] = createSignal("");
   const current = () => list.latest?.find((pty) => pty.id === chosen()) ?? list.latest?.[0];
   const stop = listen((event) => {
     if (event.type.startsWith("pty.")) void refetch();
   });
   onCleanup(stop);
-  const create = () => void attempt(async () => {
-    const pty = await call("POST /pty", { query: query(), body: {} });
-    mutate((all) => [...(all ?? []).filter((one) => one.id !== pty.id), pty]);
-    setChosen(pty.id);
-  });
-  const close = (pty: Pty) => void attempt(async () => {
-    // First here, so that its screen does not try to connect again.
-    mutate((all) => all?.filter((one) => one.id !== pty.id));
-    await call("DELETE /pty/{ptyID}", { path: { ptyID: pty.id }, query: query() });
-    await refetch();
-  });
+  const create = () =>
+    void attempt(async () => {
+      const pty = await call("POST /pty", { query: query(), body: {} });
+      mutate((all) => [...(all ?? []).filter((one) => one.id !== pty.id), pty]);
+      setChosen(pty.id);
+    });
+  const close = (pty: Pty) =>
+    void attempt(async () => {
+      // First here, so that its screen does not try to connect again.
+      mutate((all) => all?.filter((one) => one.id !== pty.id));
+      await call("DELETE /pty/{ptyID}", { path: { ptyID: pty.id }, query: query() });
+      await refetch();
+    });
   return (
     <div class="terminals">
       <div class="toolbar">
@@ -45,8 +50,21 @@ export default function TerminalPanel(props: { directory: string }): JSX.Element
           <For each={list.latest ?? []}>
             {(pty) => (
               <span class="terminal-tab" classList={{ current: current()?.id === pty.id }}>
-                <button type="button" class="tab" aria-pressed={current()?.id === pty.id} onClick={() => setChosen(pty.id)}>{prose(pty.title || pty.command)}</button>
-                <Button small kind="quiet" icon="close" label={`${t.closeTerminal}: ${pty.title}`} onClick={() => close(pty)} />
+                <button
+                  type="button"
+                  class="tab"
+                  aria-pressed={current()?.id === pty.id}
+                  onClick={() => setChosen(pty.id)}
+                >
+                  {prose(pty.title || pty.command)}
+                </button>
+                <Button
+                  small
+                  kind="quiet"
+                  icon="close"
+                  label={`${t.closeTerminal}: ${pty.title}`}
+                  onClick={() => close(pty)}
+                />
               </span>
             )}
           </For>
@@ -54,11 +72,38 @@ export default function TerminalPanel(props: { directory: string }): JSX.Element
         <span class="grow" />
         <Button small kind="quiet" icon="add" label={t.newTerminal} onClick={create} />
       </div>
-      <Show when={current()?.id} keyed fallback={<div class="empty"><p>{list.loading ? t.loading : t.noTerminals}</p><Show when={!list.loading}><Button onClick={create}>{t.newTerminal}</Button></Show></div>}>
+      <Show
+        when={current()?.id}
+        keyed
+        fallback={
+          <div class="empty">
+            <p>{list.loading ? t.loading : t.noTerminals}</p>
+            <Show when={!list.loading}>
+              <Button onClick={create}>{t.newTerminal}</Button>
+            </Show>
+          </div>
+        }
+      >
         {(id) => <Screen id={id} directory={props.directory} pty={() => list.latest?.find((one) => one.id === id)} />}
       </Show>
     </div>
   );
+}
+
+const OPTIONS: ITerminalOptions = {
+  fontFamily: "JetBrains Mono, ui-monospace, monospace",
+  fontSize: 13,
+  scrollback: SCROLLBACK,
+  cursorBlink: false,
+  screenReaderMode: false,
+  allowProposedApi: false,
+  linkHandler: { activate: () => {} },
+};
+
+/** Returns the position in the output that a message of the server names: a zero byte, then the position as JSON. */
+function positionIn(bytes: Uint8Array): number | undefined {
+  if (bytes[0] !== 0) return undefined;
+  return (JSON.parse(new TextDecoder().decode(bytes.slice(1))) as { cursor: number }).cursor;
 }
 
 function Screen(props: { id: string; directory: string; pty: () => Pty | undefined }): JSX.Element {
@@ -66,14 +111,16 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
   const [isLost, setLost] = createSignal(false);
   onMount(() => {
     defineStyles();
-    const terminal = new Terminal({
-      fontFamily: "JetBrains Mono, ui-monospace, monospace", fontSize: 13, scrollback: SCROLLBACK, cursorBlink: false,
-      screenReaderMode: false, allowProposedApi: false, linkHandler: { activate: () => {} },
-    });
+    const terminal = new Terminal(OPTIONS);
     const fit = new FitAddon();
     terminal.loadAddon(fit);
     terminal.open(box);
-    createEffect(on(() => [prefs.theme, prefs.scheme], () => (terminal.options.theme = colours())));
+    createEffect(
+      on(
+        () => [prefs.theme, prefs.scheme],
+        () => (terminal.options.theme = colours()),
+      ),
+    );
     let socket: WebSocket | null = null;
     let cursor = 0;
     let ended = false;
@@ -95,9 +142,7 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
         };
         socket.onmessage = ({ data }) => {
           if (typeof data !== "string") {
-            const bytes = new Uint8Array(data as ArrayBuffer);
-            // A zero byte, then the position as JSON.
-            if (bytes[0] === 0) cursor = (JSON.parse(new TextDecoder().decode(bytes.slice(1))) as { cursor: number }).cursor;
+            cursor = positionIn(new Uint8Array(data as ArrayBuffer)) ?? cursor;
             return;
           }
           cursor += data.length;
@@ -126,7 +171,11 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
       const { rows, cols } = terminal;
       if (sent === `${rows} ${cols}`) return;
       sent = `${rows} ${cols}`;
-      call("PUT /pty/{ptyID}", { path: { ptyID: props.id }, query: { directory: props.directory }, body: { size: { rows, cols } } }).catch(() => {});
+      call("PUT /pty/{ptyID}", {
+        path: { ptyID: props.id },
+        query: { directory: props.directory },
+        body: { size: { rows, cols } },
+      }).catch(() => {});
     };
     terminal.onData((data) => socket?.readyState === WebSocket.OPEN && socket.send(data));
     let resizing = 0;
@@ -148,18 +197,33 @@ function Screen(props: { id: string; directory: string; pty: () => Pty | undefin
   });
   return (
     <>
-      <Show when={isLost()}><div class="banner" role="status">{t.terminalLost}</div></Show>
-      <Show when={props.pty()?.status === "exited"}><div class="banner" role="status">{t.exited(props.pty()?.exitCode ?? 0)}</div></Show>
+      <Show when={isLost()}>
+        <div class="banner" role="status">
+          {t.terminalLost}
+        </div>
+      </Show>
+      <Show when={props.pty()?.status === "exited"}>
+        <div class="banner" role="status">
+          {t.exited(props.pty()?.exitCode ?? 0)}
+        </div>
+      </Show>
       <div ref={box} class="screen" role="region" aria-label={t.terminal} />
     </>
   );
 }
 
-/** Returns the address of a terminal's socket. A ticket replaces the password, because pages cannot set headers there. */
+/**
+ * Returns the address of a terminal's socket. A ticket replaces the password, because pages cannot set headers there.
+ */
 async function socketAddress(id: string, directory: string, cursor: number): Promise<URL> {
   const token = address("POST /pty/{ptyID}/connect-token", { path: { ptyID: id }, query: { directory } });
-  const reply = (await (await send("POST", token, { headers: { "x-opencode-ticket": "1" } })).json()) as { ticket: string };
-  const url = address("GET /pty/{ptyID}/connect", { path: { ptyID: id }, query: { directory, cursor, ticket: reply.ticket } });
+  const reply = (await (await send("POST", token, { headers: { "x-opencode-ticket": "1" } })).json()) as {
+    ticket: string;
+  };
+  const url = address("GET /pty/{ptyID}/connect", {
+    path: { ptyID: id },
+    query: { directory, cursor, ticket: reply.ticket },
+  });
   url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
   return url;
 }
@@ -173,15 +237,35 @@ function colours(): Record<string, string> {
     return hex(getComputedStyle(probe).color);
   };
   const result = {
-    background: value("bg"), foreground: value("text"), cursor: value("accent"), selectionBackground: `${value("accent")}44`,
-    black: value("muted"), red: value("red"), green: value("green"), yellow: value("yellow"), blue: value("blue"), magenta: value("purple"), cyan: value("cyan"), white: value("text"),
-    brightBlack: value("muted"), brightRed: value("red"), brightGreen: value("green"), brightYellow: value("yellow"), brightBlue: value("blue"), brightMagenta: value("purple"), brightCyan: value("cyan"), brightWhite: value("text"),
+    background: value("bg"),
+    foreground: value("text"),
+    cursor: value("accent"),
+    selectionBackground: `${value("accent")}44`,
+    black: value("muted"),
+    red: value("red"),
+    green: value("green"),
+    yellow: value("yellow"),
+    blue: value("blue"),
+    magenta: value("purple"),
+    cyan: value("cyan"),
+    white: value("text"),
+    brightBlack: value("muted"),
+    brightRed: value("red"),
+    brightGreen: value("green"),
+    brightYellow: value("yellow"),
+    brightBlue: value("blue"),
+    brightMagenta: value("purple"),
+    brightCyan: value("cyan"),
+    brightWhite: value("text"),
   };
   probe.remove();
   return result;
 }
 
 function hex(colour: string): string {
-  const parts = colour.match(/[\d.]+/g)?.slice(0, 3).map(Number) ?? [0, 0, 0];
+  const parts = colour
+    .match(/[\d.]+/g)
+    ?.slice(0, 3)
+    .map(Number) ?? [0, 0, 0];
   return `#${parts.map((part) => Math.round(part).toString(16).padStart(2, "0")).join("")}`;
 }

@@ -81,17 +81,24 @@ function TrustDialog(props: { place: Place; close: () => void }): JSX.Element {
     if (now?.status !== "undecided") return;
     putOff(now);
     // Then the server shows its question at the first prompt.
-    call("POST /trust/dismiss", { query: { directory: props.place.directory }, body: { fingerprint: now.fingerprint } }).catch(() => {});
+    call("POST /trust/dismiss", {
+      query: { directory: props.place.directory },
+      body: { fingerprint: now.fingerprint },
+    }).catch(() => {});
   };
   const decide = async (decision: "trust" | "restrict") => {
     const now = trust();
     if (!now || isEarly()) return;
     setDeciding(true);
     try {
-      const after = await call("POST /trust", { query: { directory: props.place.directory }, body: { decision, fingerprint: now.fingerprint } });
+      const after = await call("POST /trust", {
+        query: { directory: props.place.directory },
+        body: { decision, fingerprint: now.fingerprint },
+      });
       props.place.trust.set(after);
       props.close();
-      if (after.status !== (decision === "trust" ? "trusted" : "restricted") && after.status !== "unneeded") toast({ text: t.trustOverridden, kind: "bad" });
+      if (after.status !== (decision === "trust" ? "trusted" : "restricted") && after.status !== "unneeded")
+        toast({ text: t.trustOverridden, kind: "bad" });
     } catch (error) {
       // The control files changed: display them again.
       await props.place.trust.refresh();
@@ -113,12 +120,16 @@ function TrustDialog(props: { place: Place; close: () => void }): JSX.Element {
           class="trust"
           foot={
             <>
-              <Button autofocus ref={(element: HTMLButtonElement) => (first = element)} onClick={close}>{isDecided(now()) ? t.close : t.trustLater}</Button>
+              <Button autofocus ref={(element: HTMLButtonElement) => (first = element)} onClick={close}>
+                {isDecided(now()) ? t.close : t.trustLater}
+              </Button>
               <Show when={!isDecided(now()) || now().status === "trusted"}>
                 <Button onClick={() => void decide("restrict")}>{t.trustNo}</Button>
               </Show>
               <Show when={!now().limit && now().status !== "unneeded" && now().status !== "trusted"}>
-                <Button kind="primary" onClick={() => void decide("trust")}>{t.trustYes}</Button>
+                <Button kind="primary" onClick={() => void decide("trust")}>
+                  {t.trustYes}
+                </Button>
               </Show>
             </>
           }
@@ -126,14 +137,34 @@ function TrustDialog(props: { place: Place; close: () => void }): JSX.Element {
           <p class="mono">{plain(now().root)}</p>
           <p>{t.trustAbout[now().status]}</p>
           <Show when={now().limit}>{(limit) => <p class="notice warn">{t.trustLimit(plain(limit()))}</p>}</Show>
-          <Show when={problem()}><p class="notice bad" role="alert">{problem()}</p></Show>
+          <Show when={problem()}>
+            <p class="notice bad" role="alert">
+              {problem()}
+            </p>
+          </Show>
           <Show when={now().changes.length > 0}>
             <h3>{t.trustChanged}</h3>
-            <ul class="trust-list"><For each={now().changes}>{(change) => <li><span class="mono">{plain(change.path)}</span> <span class="badge">{change.kind}</span></li>}</For></ul>
+            <ul class="trust-list">
+              <For each={now().changes}>
+                {(change) => (
+                  <li>
+                    <span class="mono">{plain(change.path)}</span> <span class="badge">{change.kind}</span>
+                  </li>
+                )}
+              </For>
+            </ul>
           </Show>
           <Show when={now().requests.length > 0}>
             <h3>{t.trustRequests(now().requests.length)}</h3>
-            <ul class="trust-list"><For each={now().requests}>{(request) => <li>{plain(request.text)} <span class="muted mono">{plain(request.source)}</span></li>}</For></ul>
+            <ul class="trust-list">
+              <For each={now().requests}>
+                {(request) => (
+                  <li>
+                    {plain(request.text)} <span class="muted mono">{plain(request.source)}</span>
+                  </li>
+                )}
+              </For>
+            </ul>
           </Show>
         </Dialog>
       )}
