@@ -110,6 +110,10 @@ export const table = [
       await cx.page.getByLabel("API key").fill("gsk-test-key");
       await cx.press("Save");
       await cx.shows("is connected");
+      // The models of the provider are offered.
+      await cx.page.getByRole("combobox", { name: "Choose a model" }).waitFor();
+      await cx.page.keyboard.press("Escape");
+      await cx.page.getByRole("combobox", { name: "Choose a model" }).waitFor({ state: "detached" });
       await cx.page
         .locator(".status-row", { hasText: /groq/i })
         .first()
