@@ -13,6 +13,6 @@ const served = format(await response.json());
 if (flag === "--write") {
   writeFileSync(file, served);
 } else if (readFileSync(file, "utf8") !== served) {
-  console.error("sdk/api/openapi.json differs from GET /doc; run sdk/generate");
+  console.error("sdk/api/openapi.json differs from GET /doc; run sdk/generate in the root directory");
   process.exit(1);
 }

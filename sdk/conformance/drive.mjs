@@ -1,7 +1,7 @@
 // Drives the TypeScript package through calls.json and prints a line `[status, body]` for each call.
 import { readFileSync } from "node:fs";
 
-const { createCodewright, turn } = await import(process.env.CODEWRIGHT_SDK ?? new URL("../typescript/dist/index.js", import.meta.url).href);
+const { createCodewright, turn } = await import(process.env.CODEWRIGHT_SDK || new URL("../typescript/dist/index.js", import.meta.url).href);
 const directory = process.env.CODEWRIGHT_STAGE;
 const calls = JSON.parse(readFileSync(new URL("calls.json", import.meta.url), "utf8"));
 const { client, server } = await createCodewright({ directory });

@@ -32,7 +32,7 @@ RANDOM = {"slug", "hash", "snapshot", "pid", "fingerprint", "callID", "cursor", 
 
 def play(command):
     variables = {**os.environ, "CODEWRIGHT_STAGE_SCRIPT": str(HERE / "script.json")}
-    variables["PYTHONPATH"] = os.pathsep.join([str(ROOT / "sdk/python/src"), os.environ.get("PYTHONPATH", "")])
+    variables["PYTHONPATH"] = os.environ.get("CODEWRIGHT_PYTHON") or str(ROOT / "sdk/python/src")
     shown = ["sh", "-c", 'echo "$CODEWRIGHT_STAGE"; exec "$@"', "stage", *map(str, command)]
     done = subprocess.run([ROOT / "editors/test/stage.sh", *shown], env=variables, capture_output=True, text=True, timeout=120)
     if done.returncode == 77:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -286,11 +287,12 @@ class Server(unittest.TestCase):
 class Import(unittest.TestCase):
     def test_the_import_takes_less_than_100_ms(self):
         def measure(code):
-            started = time.perf_counter()
+            # Processor time, because other programs may keep this machine busy.
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
             subprocess.run([sys.executable, "-c", code], check=True)
-            return time.perf_counter() - started
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-        # The fastest of several starts is the one that other programs disturb least.
         empty = min(measure("pass") for _ in range(7))
         full = min(measure("import codewright; codewright.Client") for _ in range(7))
         self.assertLess(full - empty, 0.1)

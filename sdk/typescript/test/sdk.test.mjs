@@ -4,11 +4,12 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createServer, connect } from "node:net";
 import { after, before, test } from "node:test";
-import { fileURLToPath } from "node:url";
-import * as sdk from "../dist/index.js";
+import { pathToFileURL } from "node:url";
 
-const directory = process.env.CODEWRIGHT_STAGE;
-const DIST = new URL("../dist/index.js", import.meta.url).href;
+// CODEWRIGHT_SDK names the installed package instead of the built one.
+const { CODEWRIGHT_SDK: installed, CODEWRIGHT_STAGE: directory } = process.env;
+const DIST = installed ? pathToFileURL(installed).href : new URL("../dist/index.js", import.meta.url).href;
+const sdk = await import(DIST);
 const text = (words) => [{ type: "text", text: words }];
 const timeout = { timeout: 60_000 };
 let client;
