@@ -34,7 +34,7 @@ wheel() {
     [ -d "$work/python" ] && return
     # A copy, because setuptools writes into the sources.
     cp -r "$here/python" "$work/source"
-    cp "$root/LICENSE" "$work/source/LICENSE"
+    cmp "$root/LICENSE" "$work/source/LICENSE"
     PYTHONPATH="${CODEWRIGHT_CHECK_PACKAGES:-}" timeout 100 python3 -m pip wheel -q --no-deps --no-build-isolation \
         --disable-pip-version-check -w "$work/wheels" "$work/source" >/dev/null
     timeout 60 python3 -m pip install -q --no-deps --no-index --disable-pip-version-check --root-user-action=ignore \

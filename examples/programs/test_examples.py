@@ -156,6 +156,32 @@ class Programs(Case):
         self.assertEqual((allowed["status"], (directory / "allowed.txt").read_text()), ("completed", "x"))
 
 
+class Guides(Case):
+    def blocks(self, page, language):
+        pieces = (HERE / "../.." / page).read_text().split(f"\n```{language}\n")[1:]
+        return [piece.split("\n```\n")[0] for piece in pieces]
+
+    def run_block(self, code, command, directory, suffix):
+        file = Path(directory) / f"guide{suffix}"
+        file.write_text(code)
+        done = subprocess.run([command, file], cwd=STAGE, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_the_code_of_the_guide_and_of_the_packages_runs(self):
+        outputs = [
+            self.run_block(block, sys.executable, self.work, ".py")
+            for page in ("docs/guides/sdk.md", "sdk/python/README.md")
+            for block in self.blocks(page, "python")
+        ]
+        if PROJECT is not None:
+            blocks = self.blocks("docs/guides/sdk.md", "js") + self.blocks("sdk/typescript/README.md", "ts")
+            outputs += [self.run_block(block, "node", PROJECT, ".mjs") for block in blocks]
+        self.assertEqual(len(outputs), 3 if PROJECT is None else 6)
+        for output in outputs:
+            self.assertRegex(output, r"^(Hello from the model|It is 42\.)\n?$")
+
+
 class WithServer(Case):
     def setUp(self):
         super().setUp()
