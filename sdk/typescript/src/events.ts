@@ -4,7 +4,7 @@
  * `events` yields the events of a directory or of a session, over broken connections. `turn` sends a prompt and yields
  * its events until the session is idle. Its end is never lost: after a reconnection the state of the session is read.
  */
-import { configOf } from "./client.js";
+import { configOf, unwrap } from "./client.js";
 import type { CodewrightClient } from "./gen/sdk.gen.js";
 import type { Event, PermissionRequest, SessionPromptAsyncData } from "./gen/types.gen.js";
 import { type CallOptions, type StreamOptions, stream, toError } from "./http.js";
@@ -45,10 +45,16 @@ export async function* turn(
   const abort = () => stop.abort(options.signal?.reason);
   options.signal?.addEventListener("abort", abort, { once: true });
   const source = events(client, { ...options, directory, sessionID, signal: stop.signal });
+  const advance = () => {
+    const read = source.next();
+    // The last read is not awaited; its failure does not matter any more.
+    read.catch(() => {});
+    return read;
+  };
   let isSent = false;
   let isIdle = false;
   try {
-    let next = source.next();
+    let next = advance();
     for (;;) {
       const result = isIdle ? await Promise.race([next, quiet()]) : await next;
       if (result === undefined) {
@@ -56,7 +62,7 @@ export async function* turn(
         return;
       }
       if (result.done) return options.signal?.throwIfAborted();
-      next = source.next();
+      next = advance();
       const event = result.value;
       if (event.type === "server.connected") {
         if (isSent) isIdle = await idle(client, sessionID, directory);
@@ -70,7 +76,6 @@ export async function* turn(
   } finally {
     options.signal?.removeEventListener("abort", abort);
     stop.abort();
-    // The pending read ends with the connection; its result does not matter any more.
     source.return().catch(() => {});
   }
 }
@@ -109,14 +114,15 @@ export async function answerPermissions(
     if (seen.has(request.id) || (options.sessionID !== undefined && request.sessionID !== options.sessionID)) return;
     seen.add(request.id);
     const reply = await decide(request);
+    if (reply === undefined) return;
+    const { error, response } = await client.permission.reply({ requestID: request.id, directory, reply });
     // A request that another client answered meanwhile is gone, which is no failure.
-    if (reply !== undefined) await client.permission.reply({ requestID: request.id, directory, reply });
+    if (error !== undefined && response?.status !== 404) throw toError(error, undefined, response);
   };
   for await (const event of events(client, options)) {
     if (event.type === "permission.asked") await answer(event.properties);
     if (event.type === "permission.replied") seen.delete(event.properties.requestID);
     if (event.type !== "server.connected") continue;
-    const { data } = await client.permission.list({ directory });
-    for (const request of data ?? []) await answer(request);
+    for (const request of await unwrap(client.permission.list({ directory }))) await answer(request);
   }
 }

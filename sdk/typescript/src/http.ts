@@ -89,7 +89,7 @@ export async function send(request: HttpRequest, options: CallOptions): Promise<
   try {
     const deadline = AbortSignal.timeout(options.timeout ?? (request.isSlow ? SLOW_DEADLINE : DEADLINE));
     sent = build(request, options, options.signal ? AbortSignal.any([options.signal, deadline]) : deadline);
-    response = await (options.fetch ?? fetch)(sent);
+    response = await (options.fetch ?? patientFetch)(sent);
     if (response.ok) {
       const data = await read(response, options.parseAs ?? "auto");
       return isDataOnly ? data : { data, request: sent, response };
@@ -102,6 +102,21 @@ export async function send(request: HttpRequest, options: CallOptions): Promise<
   if (options.throwOnError) throw toError(error, request, response);
   return isDataOnly ? undefined : { error: error === "" ? {} : error, request: sent, response };
 }
+
+/**
+ * `fetch` without the deadlines of Node and bun, which end a request after five minutes without a byte although a model
+ * may work longer. Every request has a deadline of its own.
+ */
+function patientFetch(request: Request): Promise<Response> {
+  // Node has no other way to its class; a proxy that the program has set is left alone.
+  const usual = (globalThis as any)[Symbol.for("undici.globalDispatcher.1")];
+  if (patient === undefined && usual?.constructor?.name === "Agent") {
+    patient = new usual.constructor({ headersTimeout: 0, bodyTimeout: 0 });
+  }
+  return fetch(request, { timeout: false, ...(patient === undefined ? {} : { dispatcher: patient }) } as RequestInit);
+}
+
+let patient: unknown;
 
 /** Returns an error with the message of the server, and the reply. */
 export function toError(error: unknown, request?: HttpRequest, response?: Response): CodewrightError {

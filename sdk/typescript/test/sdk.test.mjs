@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer, connect } from "node:net";
 import { after, before, test } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -55,6 +56,32 @@ test("a server with a password refuses other clients", timeout, async () => {
   const stranger = sdk.createCodewrightClient({ baseUrl: server.url });
   assert.equal((await stranger.path.get()).response.status, 401);
   await assert.rejects(collect(sdk.events(stranger)), (error) => error.status === 401);
+});
+
+test("a model may work longer than the deadline of fetch", timeout, async () => {
+  const symbol = Symbol.for("undici.globalDispatcher.1");
+  // Node loads its class when the first request is created, as in the package.
+  new Request(server.url);
+  const usual = globalThis[symbol];
+  // The deadline of Node is five minutes.
+  globalThis[symbol] = new usual.constructor({ headersTimeout: 1000, bodyTimeout: 1000 });
+  try {
+    const { id: sessionID } = await newSession();
+    const answer = await sdk.unwrap(client.session.prompt({ sessionID, parts: text("WAIT for it slowly") }));
+    assert.match(sdk.textOf(answer), /three$/);
+    const late = await client.session.prompt({ sessionID, parts: text("WAIT for it slowly") }, { timeout: 300 });
+    assert.equal(late.error.name, "TimeoutError");
+  } finally {
+    globalThis[symbol] = usual;
+  }
+});
+
+test("the module for browsers needs nothing of node", () => {
+  for (const name of ["client", "events", "http", "parts", "routes"]) {
+    const code = readFileSync(new URL(`${name}.js`, DIST), "utf8");
+    assert.doesNotMatch(code, /from"node:|process\./, name);
+    for (const [, imported] of code.matchAll(/from"\.\/(\w+)\.js"/g)) assert.match(imported, /^(client|events|http|parts|routes)$/);
+  }
 });
 
 test("a server that is away is an error within the deadline", timeout, async () => {
