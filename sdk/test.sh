@@ -53,7 +53,7 @@ typescript() {
     fi
     (cd "$here/typescript" && npm run --silent check && node test/parity.mjs)
     stage "$here/conformance/script.json" env CODEWRIGHT_SDK="$work/project/node_modules/@codewright/sdk/dist/index.js" \
-        node --test "$here/typescript/test/sdk.test.mjs"
+        node --test --test-concurrency=1 "$here/typescript/test/http.test.mjs" "$here/typescript/test/sdk.test.mjs"
 }
 
 python() {
@@ -67,7 +67,7 @@ python() {
     else
         echo "skipped: mypy is not installed, so the types of the Python package are not checked"
     fi
-    stage "$here/conformance/script.json" env PYTHONPATH="$work/python" python3 -W error -m unittest "$here/python/tests/test_sdk.py"
+    stage "$here/conformance/script.json" env PYTHONPATH="$work/python" python3 -W error -m unittest "$here/python/tests/test_http.py" "$here/python/tests/test_sdk.py"
 }
 
 plugin() {
@@ -75,6 +75,11 @@ plugin() {
     # The template works in an empty project with the packed package.
     local archive
     archive="$(pack plugin)"
+    local files
+    files="$(tar -tzf "$archive")"
+    for needed in LICENSE README.md dist/index.js dist/test.d.ts host/host.mjs host/LICENSES.md template/src/index.ts; do
+        grep -qx "package/$needed" <<<"$files" || { echo "the package lacks $needed"; return 1; }
+    done
     cp -r "$here/plugin/template" "$work/template"
     # Its other packages are those of this directory.
     cp -r "$here/plugin/node_modules" "$work/template/node_modules"
