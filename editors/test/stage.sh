@@ -4,7 +4,8 @@
 #   stage.sh COMMAND…
 #
 # The command gets CODEWRIGHT_BIN (the program) and CODEWRIGHT_STAGE (the project, a git repository). Exits with 77 if a
-# program is missing. CODEWRIGHT_BIN and CODEWRIGHT_XTASK name other builds than those of `cargo build`.
+# program is missing. CODEWRIGHT_BIN and CODEWRIGHT_XTASK name other builds than those of `cargo build`, and
+# CODEWRIGHT_STAGE_SCRIPT another script of the model.
 set -euo pipefail
 here="$(cd "$(dirname "$0")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
@@ -30,7 +31,7 @@ end() {
 }
 trap end EXIT
 
-"$xtask" scripted --port 0 --script "$here/script.json" >"$stage/model.txt" 2>&1 &
+"$xtask" scripted --port 0 --script "${CODEWRIGHT_STAGE_SCRIPT:-$here/script.json}" >"$stage/model.txt" 2>&1 &
 model=$!
 url=
 for _ in $(seq 300); do

@@ -16,6 +16,7 @@ export function builtinModule(name: string): Exports {
   switch (name) {
     case "@opencode-ai/plugin":
     case "@opencode-ai/plugin/tool":
+    case "@codewright/plugin":
       return { tool };
     case "@opencode-ai/plugin/v2/effect":
     case "@opencode-ai/plugin/v2/effect/plugin":

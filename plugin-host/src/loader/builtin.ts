@@ -25,6 +25,7 @@ const sdk: BuiltinModule = { exports: ["createOpencodeClient", "createOpencode",
 const MODULES: Record<string, BuiltinModule> = {
   "@opencode-ai/plugin": tool,
   "@opencode-ai/plugin/tool": tool,
+  "@codewright/plugin": tool,
   "@opencode-ai/plugin/v2/effect": { exports: ["define"] },
   "@opencode-ai/plugin/v2/effect/plugin": { exports: ["define"] },
   "@opencode-ai/plugin/v2/promise": { exports: ["define"] },
