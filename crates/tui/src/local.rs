@@ -8,11 +8,17 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::layer::findings::Dismissed;
 use crate::prompt::{Body, Chip, Draft, MAX_HISTORY};
 use crate::state::Local;
 
 const CHOICES: &str = "tui.json";
 const HISTORY: &str = "prompt-history.jsonl";
+const DISMISSED: &str = "dismissed-findings.json";
+/// The maximum number of reviews whose dismissed findings are stored.
+const MAX_REVIEWS: usize = 200;
+/// The maximum number of dismissed findings of a review.
+const MAX_DISMISSED: usize = 1000;
 /// The maximum size of a file.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 /// The maximum size of a prompt in the history.
@@ -82,6 +88,31 @@ impl Files {
             .collect();
         lines.reverse();
         write(&self.directory.join(HISTORY), &lines.concat())
+    }
+
+    /// Returns the findings that the user dismissed.
+    pub(crate) fn dismissed(&self) -> Dismissed {
+        let text = read(&self.directory.join(DISMISSED)).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    /// Adds a dismissed finding. Those that other terminals have dismissed meanwhile are kept.
+    pub(crate) fn dismiss(&self, session: &str, key: &str) -> io::Result<()> {
+        let mut all = self.dismissed();
+        let keys = all.entry(session.to_owned()).or_default();
+        if keys.len() >= MAX_DISMISSED {
+            keys.pop_first();
+        }
+        keys.insert(key.to_owned());
+        // The ids of sessions begin with the time, and the newest sort first.
+        let is_too_large = |all: &Dismissed| {
+            let size: usize = all.values().flatten().map(|key| key.len() + 8).sum();
+            all.len() > MAX_REVIEWS || size as u64 > MAX_FILE_BYTES / 2
+        };
+        while all.len() > 1 && is_too_large(&all) {
+            all.pop_last();
+        }
+        write(&self.directory.join(DISMISSED), &json!(all).to_string())
     }
 }
 
@@ -236,6 +267,26 @@ mod tests {
         files.remember(&draft).unwrap();
         assert_eq!(files.history(), [draft.without_pictures()]);
         assert!(!fs::read_to_string(directory.path().join(HISTORY)).unwrap().contains("AAAA"));
+    }
+
+    #[test]
+    fn dismissed_findings_of_the_newest_reviews_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let (one, other) = (Files::new(directory.path().to_owned()), Files::new(directory.path().to_owned()));
+        assert!(one.dismissed().is_empty());
+        one.dismiss("ses_9", "a.rs First").unwrap();
+        other.dismiss("ses_9", "a.rs Second").unwrap();
+        let keys: Vec<String> = one.dismissed()["ses_9"].iter().cloned().collect();
+        assert_eq!(keys, ["a.rs First", "a.rs Second"]);
+        for number in 0..MAX_REVIEWS {
+            one.dismiss(&format!("ses_1{number:03}"), "x").unwrap();
+        }
+        let kept = one.dismissed();
+        assert!(kept.len() == MAX_REVIEWS && !kept.contains_key("ses_9"));
+        fs::write(directory.path().join(DISMISSED), "{").unwrap();
+        assert!(one.dismissed().is_empty());
+        one.dismiss("ses_9", "x").unwrap();
+        assert_eq!(one.dismissed().len(), 1);
     }
 
     #[test]

@@ -400,6 +400,11 @@ pub(crate) enum Cmd {
     StartEditor(CommandLine),
     /// Store the user's choices.
     Save(Value),
+    /// Store that a finding of a review was dismissed.
+    KeepDismissed {
+        session: SessionId,
+        key: String,
+    },
     /// Add a prompt to the history.
     Remember(Draft),
     Mouse(bool),

@@ -242,7 +242,12 @@ async fn execute(client: &Client, first: First, cmd: Cmd, sender: &mpsc::Sender<
         Cmd::PasteFromDesktop(desktops) => Some(Reply::Pasted(clipboard::paste(&desktops).await)),
         // The main loop executes these itself.
         Cmd::ReadContext(_) | Cmd::ShowChange(_) => None,
-        Cmd::Copy(_) | Cmd::Edit { .. } | Cmd::OpenFile(_) | Cmd::Save(_) | Cmd::Remember(_) => None,
+        Cmd::Copy(_)
+        | Cmd::Edit { .. }
+        | Cmd::OpenFile(_)
+        | Cmd::Save(_)
+        | Cmd::Remember(_)
+        | Cmd::KeepDismissed { .. } => None,
         Cmd::Mouse(_) | Cmd::Notify(_) | Cmd::Title(_) | Cmd::Suspend | Cmd::Quit => None,
     }
 }

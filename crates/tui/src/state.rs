@@ -14,7 +14,7 @@ use crate::channel::Channel;
 use crate::clipboard::{Desktop, Multiplexer};
 use crate::keys::Keys;
 use crate::layer::Layer;
-use crate::layer::findings::Findings;
+use crate::layer::findings::{Dismissed, Findings};
 use crate::layer::skills::Skill;
 use crate::link::Roots;
 use crate::look::{Look, Show};
@@ -263,6 +263,7 @@ pub(crate) struct State {
     pub(crate) reviewing: Option<SessionId>,
     /// The findings that were fetched last.
     pub(crate) findings: Option<Findings>,
+    pub(crate) dismissed: Dismissed,
     /// The report of a bug that was written last.
     pub(crate) bug: BugReport,
 }
@@ -337,6 +338,7 @@ impl State {
             trust: Trusts::default(),
             reviewing: None,
             findings: None,
+            dismissed: Dismissed::new(),
             bug: BugReport::Pending,
             options,
         };

@@ -67,15 +67,8 @@ fn serve(mut client: TcpStream, target: &str) -> Result<()> {
         }
         head.extend_from_slice(&buffer[..count]);
     }
-    let text = String::from_utf8_lossy(&head).into_owned();
-    if !text.contains(KEY) {
-        let body = r#"{"error":{"message":"Incorrect API key provided","type":"invalid_request_error"}}"#;
-        let length = body.len();
-        write!(
-            client,
-            "HTTP/1.1 401 Unauthorized\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-        )?;
-        return Ok(());
+    if lacks_key(&head) {
+        return refuse(&mut client);
     }
     let mut model = TcpStream::connect(target).context("the model has ended")?;
     model.write_all(&head)?;
@@ -83,10 +76,41 @@ fn serve(mut client: TcpStream, target: &str) -> Result<()> {
     from_client.set_read_timeout(None)?;
     std::thread::spawn(move || {
         // Both ends close when one of them does.
-        drop(std::io::copy(&mut from_client, &mut to_model));
+        drop(pass_on(&mut from_client, &mut to_model));
         drop(to_model.shutdown(Shutdown::Write));
     });
     std::io::copy(&mut model, &mut client)?;
     client.shutdown(Shutdown::Both)?;
+    Ok(())
+}
+
+/// Passes the further requests of a connection on, up to one without the key.
+fn pass_on(client: &mut TcpStream, model: &mut TcpStream) -> Result<()> {
+    let mut buffer = [0; HEAD_BYTES];
+    loop {
+        let count = client.read(&mut buffer)?;
+        let bytes = &buffer[..count];
+        // The client sends the head of a request in one piece, after the answer to the one before.
+        if [&b"GET "[..], b"POST "].iter().any(|method| bytes.starts_with(method)) && lacks_key(bytes) {
+            return refuse(client);
+        }
+        if count == 0 {
+            return Ok(());
+        }
+        model.write_all(bytes)?;
+    }
+}
+
+fn lacks_key(head: &[u8]) -> bool {
+    !String::from_utf8_lossy(head).contains(KEY)
+}
+
+fn refuse(client: &mut TcpStream) -> Result<()> {
+    let body = r#"{"error":{"message":"Incorrect API key provided","type":"invalid_request_error"}}"#;
+    let length = body.len();
+    write!(
+        client,
+        "HTTP/1.1 401 Unauthorized\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )?;
     Ok(())
 }

@@ -86,3 +86,5 @@ for where, handler in ((front, Front), (relay, Relay)):
     threading.Thread(target=listener.serve_forever, daemon=True).start()
 print("ready", server.listening_address, flush=True)
 sys.stdin.read()
+# The server would first finish its answers, and keep its port until then.
+os._exit(0)

@@ -272,3 +272,29 @@ fn users_see_no_file_that_the_operator_denied_or_hid() -> Result<()> {
     ensure!(!received.contains("zebra-one") && !received.contains("zebra-two"), "the model got a kept file");
     Ok(())
 }
+
+#[test]
+fn commands_do_not_see_what_a_rule_denies_by_the_path_of_a_link() -> Result<()> {
+    // Commands have a temporary directory of their own, so what they could see is elsewhere.
+    let disk = tempfile::Builder::new().prefix("linked").tempdir_in("/var/tmp")?;
+    std::fs::create_dir_all(disk.path().join("private/tmp"))?;
+    std::fs::create_dir_all(disk.path().join("data"))?;
+    std::fs::write(disk.path().join("private/tmp/secret"), "zebra\n")?;
+    std::fs::write(disk.path().join("data/secret"), "zebra\n")?;
+    symlink("private/tmp", disk.path().join("tmp"))?;
+    symlink("../../data", disk.path().join("private/tmp/link"))?;
+    let root = disk.path().display();
+    let look = format!(
+        "cat {root}/data/secre? {root}/private/tmp/secre?; grep -r . {root}; grep -r . {root}/tmp/link/; true"
+    );
+    for pattern in ["tmp/link/secret", "tmp/link/*", "tmp/l*/secret", "tmp/*/secret", "private/tmp/*/sec*"] {
+        let stage = Stage::git(Script::new().turn(call("bash", json!({"command": look}))).text("done"))?;
+        let read =
+            json!({"*": "allow", format!("{root}/{pattern}"): "deny", format!("{root}/tmp/secret"): "deny"});
+        configure(&stage, json!({"*": "allow", "external_directory": "allow", "read": read}), EDITS)?;
+        stage.program(["run", "--auto", "go"]).finish()?.success()?;
+        let results = stage.results(1)?.join("");
+        ensure!(!results.contains("zebra"), "{pattern}: {results}");
+    }
+    Ok(())
+}

@@ -54,3 +54,29 @@ fn an_invalid_proxy_or_certificate_is_reported() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn exceptions_are_read_as_curl_node_and_go_read_them() -> Result<()> {
+    let server =
+        BlockingServer::start(Script::new().text("Hello.").text("Hello.").text("Hello.").text("Hello."))?;
+    // An address of this machine that is not exempt from proxies by default.
+    let url = server.url().replace("127.0.0.1", "0.0.0.0");
+    let port = url.trim_end_matches('/').rsplit(':').next().unwrap_or_default().to_owned();
+    let proxy = BlockingServer::start(Script::new().text("From behind.").text("From behind."))?;
+    let exceptions = [
+        "other.test;0.0.0.0".to_owned(),
+        format!("other.test\t0.0.0.0:{port}"),
+        "0.0.0.0:*".to_owned(),
+        "[::1]:443; 0.0.0.0/8".to_owned(),
+    ];
+    for list in exceptions {
+        let project = project(&format!("{url}/v1"))?;
+        let run = program(&project, ["run", "hi"]).env("HTTP_PROXY", proxy.url()).env("NO_PROXY", &list);
+        check_has(&run.finish()?.success()?.stdout, &["Hello."]);
+        assert!(proxy.main_requests().is_empty(), "{list}");
+    }
+    let project = project(&format!("{url}/v1"))?;
+    let run = program(&project, ["run", "hi"]).env("HTTP_PROXY", proxy.url()).env("NO_PROXY", "0.0.0.0:1");
+    check_has(&run.finish()?.success()?.stdout, &["From behind."]);
+    Ok(())
+}

@@ -98,7 +98,7 @@ fn many_wide_pictures_are_made_smaller() -> Result<()> {
 
 #[test]
 fn a_picture_has_the_type_of_its_content() -> Result<()> {
-    let stage = stage(Script::new().text("Seen.").text("Nothing."))?;
+    let stage = stage(Script::new().text("Seen.").text("Nothing.").text("Seen."))?;
     stage.project.write("photo.png", picture(JPEG))?;
     stage.project.write("empty.png", "")?;
     stage.run(["-m", "mockanth/claude-mock", "look", "-f", "photo.png"])?.success()?;
@@ -107,6 +107,11 @@ fn a_picture_has_the_type_of_its_content() -> Result<()> {
     assert!(sent.contains("\"media_type\":\"image/jpeg\""), "{sent}");
     let sent = Value::from(stage.messages(1)?).to_string();
     assert!(!sent.contains("\"image\"") && sent.contains("is left out: it is empty"), "{sent}");
+    // The name does not say that it is a picture.
+    stage.project.write("photo", picture(JPEG))?;
+    stage.run(["-m", "mockanth/claude-mock", "look", "-f", "photo"])?.success()?;
+    let sent = Value::from(stage.messages(2)?).to_string();
+    assert!(sent.contains("\"media_type\":\"image/jpeg\""), "{sent}");
     stage.no_problems()
 }
 

@@ -4,6 +4,7 @@
 //! before the command starts, and an empty file without permissions takes the place of each one. The search is bounded. A
 //! command whose files cannot be found within the bounds does not run.
 
+use std::collections::{HashSet, VecDeque};
 use std::ffi::OsStr;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -116,6 +117,18 @@ impl Denials {
         })
     }
 
+    /// Whether a pattern that names a directory can match below a path. Patterns that begin with a wildcard match by the
+    /// real paths of files as well.
+    fn can_deny_below(&self, worktree: &Path, path: &Path) -> bool {
+        let names = [relative(worktree, path), path.to_string_lossy().into_owned()].map(|name| name + "/");
+        self.0.iter().flatten().filter(|rule| rule.action == Action::Deny).any(|rule| {
+            let literal = rule.pattern.split(['*', '?']).next().unwrap_or_default();
+            // The other name of the path is compared with patterns of the other kind.
+            let name = &names[usize::from(literal.starts_with('/'))];
+            !literal.is_empty() && (literal.starts_with(name.as_str()) || name.starts_with(literal))
+        })
+    }
+
     /// The directories that the patterns of rules that deny can match in. `root` is searched as a whole if a pattern begins
     /// with a wildcard, and directories that contain it are not searched.
     fn starts(&self, root: &Path, worktree: &Path) -> Vec<PathBuf> {
@@ -149,20 +162,31 @@ struct Search<'a> {
     /// Directories that are hidden as a whole.
     hidden: &'a [PathBuf],
     found: Vec<PathBuf>,
+    /// The real paths of directories that were searched through a symlink, each of them once.
+    linked: HashSet<PathBuf>,
     seen: usize,
     deadline: Instant,
+}
+
+/// A directory to search.
+struct Left {
+    path: PathBuf,
+    /// The real path, if a symlink that the search found leads here.
+    real: Option<PathBuf>,
 }
 
 impl<'a> Search<'a> {
     fn new(denials: &'a Denials, worktree: &'a Path, hidden: &'a [PathBuf]) -> Self {
         let deadline = Instant::now() + MAX_TIME;
-        Self { denials, worktree, hidden, found: Vec::new(), seen: 0, deadline }
+        Self { denials, worktree, hidden, found: Vec::new(), linked: HashSet::new(), seen: 0, deadline }
     }
 
     fn walk(&mut self, start: &Path) -> Result<(), String> {
-        let mut left = vec![start.to_owned()];
-        while let Some(directory) = left.pop() {
-            if self.hidden.contains(&directory) || directory.ends_with(OBJECTS) {
+        // The shortest path through symlinks comes first.
+        let mut left = VecDeque::from([Left { path: start.to_owned(), real: None }]);
+        while let Some(Left { path: directory, real }) = left.pop_front() {
+            let is_hidden = |path: &PathBuf| self.hidden.contains(path) || path.ends_with(OBJECTS);
+            if is_hidden(&directory) || real.as_ref().is_some_and(is_hidden) {
                 continue;
             }
             let entries = match std::fs::read_dir(&directory) {
@@ -178,13 +202,28 @@ impl<'a> Search<'a> {
                 self.count()?;
                 let path = entry.path();
                 match entry.file_type() {
-                    Ok(kind) if kind.is_dir() => left.push(path),
+                    Ok(kind) if kind.is_dir() => {
+                        let real = real.as_ref().map(|real| real.join(entry.file_name()));
+                        if real.as_ref().is_none_or(|real| self.linked.insert(real.clone())) {
+                            left.push_back(Left { path, real });
+                        }
+                    }
                     Ok(_) | Err(_) if self.is_denied(&path) => self.mask(path)?,
+                    Ok(kind) if kind.is_symlink() => left.extend(self.behind(path)),
                     Ok(_) | Err(_) => {}
                 }
             }
         }
         Ok(())
+    }
+
+    /// The directory that a symlink leads to, if a rule can name files in it by the path of the symlink.
+    fn behind(&mut self, path: PathBuf) -> Option<Left> {
+        if !self.denials.can_deny_below(self.worktree, &path) {
+            return None;
+        }
+        let real = path.canonicalize().ok().filter(|real| real.is_dir())?;
+        self.linked.insert(real.clone()).then_some(Left { path, real: Some(real) })
     }
 
     fn is_denied(&self, path: &Path) -> bool {
@@ -256,6 +295,19 @@ mod tests {
         }
         create_dir_all(home.join("private")).unwrap();
         write(home.join("private/note"), "").unwrap();
+        // Links that lead out and in circles.
+        create_dir_all(home.join("private/in")).unwrap();
+        create_dir_all(home.join("disk")).unwrap();
+        create_dir_all(root.join("to")).unwrap();
+        write(home.join("private/in/note"), "").unwrap();
+        for (target, link) in [
+            ("../private", "disk/via"),
+            ("../disk", "disk/here"),
+            ("..", "private/up"),
+            ("../../private", "work/to/private"),
+        ] {
+            std::os::unix::fs::symlink(target, home.join(link)).unwrap();
+        }
         std::os::unix::fs::symlink("open", root.join("a/link.pem")).unwrap();
         let absolute = format!("read {}/a/* deny", root.display());
         for (text, expected) in [
@@ -266,17 +318,32 @@ mod tests {
             (&["* * allow", "read *.env* deny", "read *.env.example allow"], &[".env", "a/.env"]),
             (&["* * allow", "read secrets/** deny"], &["secrets/deep/x"]),
             (&["* * allow", "read **/*.pem deny"], &["a/b/key.pem", "a/link.pem"]),
-            (&["* * allow", "read ~/private/* deny"], &["../private/note"]),
-            (&["* * allow", "read ../private/* deny"], &["../private/note"]),
+            (
+                &["* * allow", "read ~/private/* deny"],
+                &["../private/in/note", "../private/note", "../private/up"],
+            ),
+            (
+                &["* * allow", "read ../private/* deny"],
+                &["../private/in/note", "../private/note", "../private/up"],
+            ),
             (&["* * allow", &absolute], &["a/.env", "a/.env.example", "a/b/key.pem", "a/link.pem", "a/open"]),
+            (&["* * allow", "read ~/disk/*/note deny"], &["../private/in/note", "../private/note"]),
+            (&["* * allow", "read ~/disk/v*/note deny"], &["../private/in/note", "../private/note"]),
+            (&["* * allow", "read to/*/note deny"], &["../private/in/note", "../private/note"]),
+            (&["* * allow", "read *note deny"], &[]),
             (&["read * deny"], &[]),
             (&["* * deny", "read * allow"], &[]),
-            (&["* * deny", "read a/* allow"], &[".env", "secrets/deep/x"]),
+            (&["* * deny", "read a/* allow"], &[".env", "secrets/deep/x", "to/private"]),
         ] {
             let denials = Denials::of(&rules(text), &home);
             let mut search = Search::new(&denials, &root, &[]);
             denials.starts(&root, &root).iter().try_for_each(|start| search.walk(start)).unwrap();
-            let mut found: Vec<String> = search.found.iter().map(|path| relative(&root, path)).collect();
+            // Directories by their real names.
+            let place = |path: &PathBuf| {
+                let directory = path.parent().unwrap().canonicalize().unwrap();
+                relative(&root, &directory.join(path.file_name().unwrap()))
+            };
+            let mut found: Vec<String> = search.found.iter().map(place).collect();
             found.sort();
             assert_eq!(found, expected, "{text:?}");
         }

@@ -170,7 +170,7 @@ async fn some_servers_are_reached_without_a_proxy() {
     let elsewhere = |server: &crate::server::Server| server.base_url().replace("127.0.0.1", "0.0.0.0");
     assert_eq!(ask(&elsewhere(&plain()), &[("HTTP_PROXY", way.as_str())]).await.unwrap(), "Hello.");
     assert_eq!(asked.lock().unwrap().drain(..).count(), 1);
-    for without in ["0.0.0.0", "other.test, 0.0.0.0/8", "*"] {
+    for without in ["0.0.0.0", "other.test, 0.0.0.0/8", "other.test;0.0.0.0", "0.0.0.0:*", "*"] {
         let variables = [("HTTP_PROXY", way.as_str()), ("NO_PROXY", without)];
         assert_eq!(ask(&elsewhere(&plain()), &variables).await.unwrap(), "Hello.", "{without}");
         assert_eq!(asked.lock().unwrap().len(), 0, "{without}");

@@ -1,6 +1,6 @@
 //! The findings of a review: a list whose entries are applied or dismissed one by one.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use codewright_proto::{Finding, Review, SessionId, ToastVariant};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -15,9 +15,11 @@ use crate::state::{Route, State};
 pub(crate) struct Findings {
     pub(crate) session: SessionId,
     pub(crate) review: Review,
-    dismissed: BTreeSet<String>,
     pub(crate) applied: BTreeSet<String>,
 }
+
+/// The findings that the user dismissed, by session. The client's files keep them.
+pub(crate) type Dismissed = BTreeMap<String, BTreeSet<String>>;
 
 /// Returns the name of a finding that stays when its line changes.
 pub(crate) fn key_of(finding: &Finding) -> String {
@@ -26,9 +28,10 @@ pub(crate) fn key_of(finding: &Finding) -> String {
 
 impl Findings {
     /// Returns the findings that are not dismissed, with their indexes.
-    pub(crate) fn open(&self) -> impl Iterator<Item = (usize, &Finding)> {
+    pub(crate) fn open(&self, dismissed: &Dismissed) -> impl Iterator<Item = (usize, &Finding)> {
+        let dismissed = dismissed.get(self.session.as_str());
         let all = self.review.findings.iter().enumerate();
-        all.filter(|(_, finding)| !self.dismissed.contains(&key_of(finding)))
+        all.filter(move |(_, finding)| dismissed.is_none_or(|keys| !keys.contains(&key_of(finding))))
     }
 }
 
@@ -54,9 +57,9 @@ pub(crate) fn show(state: &mut State, session: SessionId, review: Review) {
         state.warn(problem.clone());
     }
     let known = state.findings.take().filter(|known| known.session == session);
-    let (dismissed, applied) = known.map(|known| (known.dismissed, known.applied)).unwrap_or_default();
-    let findings = Findings { session, review, dismissed, applied };
-    let count = findings.open().count();
+    let applied = known.map(|known| known.applied).unwrap_or_default();
+    let findings = Findings { session, review, applied };
+    let count = findings.open(&state.dismissed).count();
     let is_empty = findings.review.findings.is_empty();
     state.findings = Some(findings);
     if is_empty {
@@ -92,7 +95,7 @@ fn items(state: &State) -> Vec<Item> {
             .detail(format!("{}:{}", finding.file, finding.line))
             .note(note)
     };
-    findings.open().map(item).collect()
+    findings.open(&state.dismissed).map(item).collect()
 }
 
 /// Opens the details of a finding over the list.
@@ -110,10 +113,7 @@ pub(super) fn key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
     let Pick::Finding(at) = list.selected_item()?.pick else { return None };
     match key.code {
         KeyCode::Char('a') => Some(apply(state, at)),
-        KeyCode::Char('d') => {
-            dismiss(state, at);
-            Some(Vec::new())
-        }
+        KeyCode::Char('d') => Some(dismiss(state, at)),
         _ => None,
     }
 }
@@ -129,8 +129,7 @@ pub(super) fn page_key(state: &mut State, key: KeyEvent) -> Option<Vec<Cmd>> {
         }
         KeyCode::Char('d') => {
             state.layers.pop();
-            dismiss(state, at);
-            Some(Vec::new())
+            Some(dismiss(state, at))
         }
         _ => None,
     }
@@ -165,13 +164,13 @@ fn apply(state: &mut State, at: usize) -> Vec<Cmd> {
     Vec::new()
 }
 
-fn dismiss(state: &mut State, at: usize) {
-    if let Some(findings) = &mut state.findings
-        && let Some(finding) = findings.review.findings.get(at)
-    {
-        findings.dismissed.insert(key_of(finding));
-    }
+fn dismiss(state: &mut State, at: usize) -> Vec<Cmd> {
+    let Some(findings) = &state.findings else { return Vec::new() };
+    let Some(key) = findings.review.findings.get(at).map(key_of) else { return Vec::new() };
+    let session = findings.session.clone();
+    state.dismissed.entry(session.as_str().to_owned()).or_default().insert(key.clone());
     refill(state);
+    vec![Cmd::KeepDismissed { session, key }]
 }
 
 /// Notes the result of a change.

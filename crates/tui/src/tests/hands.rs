@@ -879,6 +879,8 @@ fn findings_are_applied_and_dismissed_one_by_one() {
     stage.press(KeyCode::Down);
     stage.control('d');
     stage.hides("Name is odd");
+    let key = "src/a.rs Name is odd".to_owned();
+    assert_eq!(stage.take_cmds(), [Cmd::KeepDismissed { session: id(SESSION), key }]);
     // A suggestion in words becomes a prompt, which the user sends.
     stage.control('a');
     stage.hides("Findings of the review");
@@ -889,6 +891,13 @@ fn findings_are_applied_and_dismissed_one_by_one() {
     stage.reply(Reply::Findings { session: id(SESSION), review: Ok(review()) });
     stage.hides("Name is odd");
     stage.shows("Third");
+    // The next start of the client knows it too.
+    let dismissed = stage.state.dismissed.clone();
+    let mut next = Stage::in_session(120, 40);
+    next.state.dismissed = dismissed;
+    next.reply(Reply::Findings { session: id(SESSION), review: Ok(review()) });
+    next.hides("Name is odd");
+    next.shows("Third");
 }
 
 #[test]

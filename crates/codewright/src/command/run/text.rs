@@ -25,6 +25,10 @@ const DIFF_LINES: usize = 200;
 const MAX_RULES: usize = 8;
 /// How many characters of a call's arguments are printed.
 const ARGUMENT_CHARS: usize = 200;
+/// The stored error of a call that was rejected without a reason.
+const REJECTED: &str = "The user rejected permission to use this specific tool call.";
+/// What is printed in its place if there is no user who could have rejected it.
+const UNANSWERED: &str = "no rule allows the call, and nobody could be asked";
 
 pub(super) struct TextOutput {
     style: Style,
@@ -33,6 +37,8 @@ pub(super) struct TextOutput {
     prompts: HashSet<MessageId>,
     reasoning: HashSet<PartId>,
     printed: HashSet<PartId>,
+    /// The calls whose permission requests were rejected because nobody could be asked.
+    unanswered: HashSet<String>,
     announced: bool,
     /// Whether the answer's last character is a line feed.
     at_line_start: bool,
@@ -52,6 +58,7 @@ impl TextOutput {
             prompts: HashSet::new(),
             reasoning: HashSet::new(),
             printed: HashSet::new(),
+            unanswered: HashSet::new(),
             announced: false,
             at_line_start: true,
             shared_screen: std::io::stdout().is_terminal() && std::io::stderr().is_terminal(),
@@ -178,7 +185,8 @@ impl TextOutput {
                 let description = clean_line(&describe(&call.tool, input));
                 let line = format!("{} {description} failed", self.style.red("\u{2717}"));
                 self.aside(&line)?;
-                style::error_text(error);
+                let is_unanswered = self.unanswered.remove(&call.call_id) && error == REJECTED;
+                style::error_text(if is_unanswered { UNANSWERED } else { error });
                 Ok(())
             }
             ToolState::Pending { .. } | ToolState::Running { .. } => Ok(()),
@@ -313,6 +321,9 @@ impl Output for TextOutput {
             self.end_answer_line()?;
         }
         warn_permission(request, allowed);
+        if let Some(call) = request.tool.as_ref().filter(|_| !allowed) {
+            self.unanswered.insert(call.call_id.clone());
+        }
         Ok(())
     }
 

@@ -269,3 +269,62 @@ fn skills_are_downloaded_and_copies_outlive_their_server() -> Result<()> {
     assert!(asked.iter().all(|request| request.contains("/evil/")), "{asked:?}");
     Ok(())
 }
+
+/// Agents that a `config` hook puts before those of the configuration, as oh-my-opencode does.
+const ADDED_AGENTS: &str = r#"
+export const Agents = async () => ({
+  config: async (config) => {
+    config.agent = {
+      "Sisyphus (Ultraworker)": { mode: "primary", prompt: "s" },
+      "\uff21x": { prompt: "a" },
+      "\u{1f600}x": { prompt: "b" },
+      atlas: { mode: "subagent", prompt: "a" },
+      "10": { prompt: "t" },
+      "2": { prompt: "t" },
+      ...config.agent,
+      build: { ...config.agent?.build, mode: "subagent", hidden: true },
+      zeta: { prompt: "z" },
+    };
+    config.default_agent = "Sisyphus (Ultraworker)";
+  },
+});
+"#;
+
+#[test]
+fn agents_of_a_config_hook_come_in_the_order_of_the_original() -> Result<()> {
+    if !has_node() {
+        return Ok(());
+    }
+    let scene =
+        Scene::new(Script::new(), &json!({"agent": {"mine": {"prompt": "m"}, "Mine": {"prompt": "m"}}}))?;
+    scene.user("plugin/agents.js", ADDED_AGENTS)?;
+    let (server, base) = serve(scene.program(&["serve"]))?;
+    let agents = get(&base, "/agent")?;
+    let names: Vec<&str> =
+        agents.as_array().into_iter().flatten().filter_map(|agent| agent["name"].as_str()).collect();
+    // Recorded from OpenCode 1.18.33: the default agent, then by UTF-16 units.
+    assert_eq!(
+        names,
+        [
+            "Sisyphus (Ultraworker)",
+            "10",
+            "2",
+            "Mine",
+            "atlas",
+            "build",
+            "compaction",
+            "explore",
+            "general",
+            "mine",
+            "plan",
+            "summary",
+            "title",
+            "zeta",
+            "\u{1f600}x",
+            "\u{ff21}x",
+        ]
+    );
+    server.terminate()?;
+    server.finish()?;
+    Ok(())
+}

@@ -33,6 +33,8 @@ pub(super) struct Prose {
     expects_thought: bool,
     /// The text so far has an opening tag, so the closing one belongs to it.
     has_opening: bool,
+    /// The last character of the text that was released.
+    last: Option<char>,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -154,6 +156,16 @@ impl Prose {
     fn watch(&mut self, out: &mut Vec<Piece>) -> bool {
         let first = TAGS.iter().filter_map(|(_, close)| Some((self.held.find(close)?, *close))).min();
         if let Some((at, close)) = first {
+            match self.quotes(at, at + close.len()) {
+                Some(false) => {}
+                Some(true) => {
+                    let rest = self.held.split_off(at + close.len());
+                    let text = std::mem::replace(&mut self.held, rest);
+                    self.text(text, out);
+                    return true;
+                }
+                None => return false,
+            }
             let rest = self.held.split_off(at);
             self.note_opening();
             if self.has_opening {
@@ -177,10 +189,24 @@ impl Prose {
         let kept = self.held.rfind('<').filter(|at| begins(&self.held[*at..])).unwrap_or(self.held.len());
         let kept = self.held.split_off(kept);
         let text = std::mem::replace(&mut self.held, kept);
+        self.text(text, out);
+        false
+    }
+
+    fn text(&mut self, text: String, out: &mut Vec<Piece>) {
         if !text.is_empty() {
+            self.last = text.chars().next_back();
             out.push(Piece::Text(text));
         }
-        false
+    }
+
+    /// Whether held text is between backticks, so that a tag there is a word of the answer. `None` if the next character
+    /// decides.
+    fn quotes(&self, from: usize, to: usize) -> Option<bool> {
+        if self.held[..from].chars().next_back().or(self.last) != Some('`') {
+            return Some(false);
+        }
+        self.held[to..].chars().next().map(|next| next == '`')
     }
 
     fn note_opening(&mut self) {
@@ -286,6 +312,10 @@ mod tests {
             ("<think>a</think>b </think> c", "|r:a|t:b </think> c"),
             ("a</think>b</think>c", "|t:a|x:|t:b</think>c"),
             (r#"hm</think>{"name":"read","arguments":{}}"#, "|t:hm|x:|c:read {}"),
+            ("The tag `</think>` ends it.", "|t:The tag `</think>` ends it."),
+            ("Tag `</think>`, hm</think>Four.", "|t:Tag `</think>`, hm|x:|t:Four."),
+            ("about `a`</think>Four.", "|t:about `a`|x:|t:Four."),
+            ("ends `</think>", "|t:ends `</think>"),
             ("never ends </thi", "|t:never ends </thi"),
         ] {
             for size in [1, 2, 3, 5, 8, 100] {
