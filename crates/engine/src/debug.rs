@@ -142,7 +142,7 @@ impl Instances<'_> {
             tools: &tools,
             rules: &rules,
             mcp: mcp.as_deref(),
-            sandbox: &announced(self.0, instance),
+            sandbox: &announced(self.0, instance, &[]),
         };
         let blocks = step::prepare::system_blocks(instance, sources, &found)?;
         let text = system::joined(&blocks);

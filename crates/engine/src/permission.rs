@@ -15,5 +15,5 @@ pub(crate) use codewright_permission::{control, evaluate};
 
 /// The rules of a session.
 pub(crate) mod rules {
-    pub(crate) use codewright_permission::PermissionRules;
+    pub(crate) use codewright_permission::{PermissionRules, required_sandbox};
 }

@@ -22,7 +22,7 @@ const RETRIES: u32 = 3;
 /// The newest messages of a session that are searched for the answer.
 const SEARCHED_MESSAGES: usize = 50;
 /// What the model may do: the last matching rule decides.
-const RULES: [(&str, &str, Action); 16] = [
+const RULES: [(&str, &str, Action); 17] = [
     ("*", "*", Action::Deny),
     ("StructuredOutput", "*", Action::Allow),
     ("read", "*", Action::Allow),
@@ -40,6 +40,8 @@ const RULES: [(&str, &str, Action); 16] = [
     // These options write a file and run a program. Git accepts every unique beginning of an option.
     ("bash", "git *--o*", Action::Deny),
     ("bash", "git *--ext*", Action::Deny),
+    // Commands of the session get the mode `read-only`.
+    ("sandbox", "workspace", Action::Deny),
 ];
 
 impl Instance {

@@ -30,5 +30,5 @@ pub use explain::Explanation;
 pub use files::FileRules;
 pub use kind::Permission;
 pub use principal::{Power, Principal, Target, add, creator, marked, may, needed, principal_of, reserved};
-pub use rules::PermissionRules;
+pub use rules::{PermissionRules, required_sandbox};
 pub use secret::{SECRETS, is_secret};

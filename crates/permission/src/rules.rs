@@ -14,6 +14,7 @@ use codewright_proto::{Action, Rule, SessionAccess};
 use crate::ask::{Certainty, Implied};
 use crate::evaluate::{allows_all, evaluate, is_named, is_off, matches, strictest};
 use crate::implied::judge;
+use crate::kind::Permission;
 use crate::principal::{Power, Principal, may, principal_of};
 
 /// Who wrote a rule.
@@ -43,7 +44,7 @@ struct Layer {
     limits: Option<Limits>,
     /// What the principals of the session's rules cannot loosen.
     bounds: Arc<[Bound]>,
-    /// The sandbox that the agent requires.
+    /// The sandbox that the agent or the session requires.
     sandbox: SandboxMode,
 }
 
@@ -75,6 +76,17 @@ enum Source {
     Others,
     /// The rules of a principal and of those above it. A rule that does not count for a request cannot lift them.
     Session,
+}
+
+/// Returns the sandbox that the rules of a session require. A rule that denies `sandbox` for the mode `workspace` by its
+/// name leaves the stricter one, and no rule lifts it.
+pub fn required_sandbox(session: &[Rule]) -> SandboxMode {
+    let is_denied = |rule: &&Rule| {
+        rule.permission == Permission::Sandbox.as_str()
+            && rule.pattern == SandboxMode::Workspace.name()
+            && rule.action == Action::Deny
+    };
+    session.iter().find(is_denied).map_or(SandboxMode::Off, |_| SandboxMode::ReadOnly)
 }
 
 /// The rule of a bound that restricts nothing.
@@ -144,7 +156,7 @@ impl Layer {
             built_in: agent.built_in_rules,
             limits,
             bounds: bounds.into(),
-            sandbox: agent.sandbox,
+            sandbox: agent.sandbox.max(required_sandbox(session)),
         }
     }
 
@@ -309,7 +321,7 @@ impl PermissionRules {
         self.user.as_deref()
     }
 
-    /// Returns the strictest sandbox that an agent of the layers requires.
+    /// Returns the strictest sandbox that an agent or a session of the layers requires.
     pub fn sandbox(&self) -> SandboxMode {
         self.layers.iter().map(|layer| layer.sandbox).max().unwrap_or_default()
     }
@@ -448,6 +460,23 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_session_can_require_a_sandbox_without_writes() {
+        let session = |rules: &[(&str, &str, Action)]| {
+            let rules: Vec<Rule> =
+                rules.iter().map(|(key, pattern, action)| Rule::new(key, pattern, *action)).collect();
+            PermissionRules::of_session(&agent(), &rules, None).sandbox()
+        };
+        let denied = ("sandbox", "workspace", Action::Deny);
+        assert_eq!(session(&[]), SandboxMode::Off);
+        assert_eq!(session(&[("*", "*", Action::Deny), ("sandbox", "*", Action::Deny)]), SandboxMode::Off);
+        assert_eq!(session(&[denied]), SandboxMode::ReadOnly);
+        assert_eq!(session(&[denied, ("sandbox", "*", Action::Allow)]), SandboxMode::ReadOnly);
+        let child = PermissionRules::of_agent(&agent(), &[]);
+        let above = PermissionRules::of_agent(&agent(), &[Rule::new("sandbox", "workspace", Action::Deny)]);
+        assert_eq!(child.under([&above]).sandbox(), SandboxMode::ReadOnly);
+    }
 
     /// Every tool and permission that leads to an effect: built-in ones, and those of servers and plugins.
     const KEYS: [&str; 14] = [

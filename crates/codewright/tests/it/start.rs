@@ -347,6 +347,10 @@ fn a_review_over_http_has_patches_that_apply() -> Result<()> {
     assert_eq!(status, 200, "{answer}");
     let review = get(&url, &format!("/session/{id}/review"))?;
     assert_eq!(review["findings"][0]["title"], "Large", "{review}");
+    // The server's own mode is another one.
+    let sent =
+        stage.server.main_requests().first().map(|request| request.body.to_string()).unwrap_or_default();
+    check_has(&sent, &["Commands run in a sandbox (mode `read-only`)"]);
     assert_eq!(review["findings"][1]["patch"], Value::Null);
     // The file has changed elsewhere since.
     std::fs::write(stage.project.path("a.txt"), "zero\none\ntwo\nthree\n")?;

@@ -4,12 +4,13 @@
 //! name the command. Another sandbox around this program, such as a container, replaces the reply.
 
 use codewright_config::{NetworkAccess, SandboxMode, env};
+use codewright_proto::Rule;
 use codewright_tools::{Ask, Permission, Policy};
 use codewright_workspace::{Mechanism, Probe, Strongest, probe_sandbox};
 
 use crate::inner::Inner;
 use crate::instance::Instance;
-use crate::permission::rules::PermissionRules;
+use crate::permission::rules::{PermissionRules, required_sandbox};
 
 /// What a user can do if commands cannot be restricted.
 const REMEDY: &str = "Install bubblewrap and allow user namespaces, or set `sandbox.outer` to `true` if a container \
@@ -75,10 +76,10 @@ pub(crate) fn strictest(configured: SandboxMode, required: SandboxMode) -> Sandb
     }
 }
 
-/// Says for the model what commands can do. It names the configured mode, which is the same in a whole session, so that
+/// Says for the model what commands can do. It names the mode that is configured or that the session requires, which is the same in a whole session, so that
 /// providers can cache it, and no process is started to find out what the machine enforces.
-pub(crate) fn announced(inner: &Inner, instance: &Instance) -> String {
-    announcement(mode(inner, instance, SandboxMode::Off), instance.sandbox.network)
+pub(crate) fn announced(inner: &Inner, instance: &Instance, session: &[Rule]) -> String {
+    announcement(mode(inner, instance, required_sandbox(session)), instance.sandbox.network)
 }
 
 fn announcement(mode: SandboxMode, network: NetworkAccess) -> String {

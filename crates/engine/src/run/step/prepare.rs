@@ -191,7 +191,7 @@ pub(super) async fn prepare(
         instance.warn(warning);
     }
     let (model_of, mcp) = (&model, mcp.as_deref());
-    let sandbox = &announced(inner, &instance);
+    let sandbox = &announced(inner, &instance, session.permission.as_deref().unwrap_or_default());
     let sources =
         SystemSources { prompt, surroundings, model: model_of, tools: &tools, rules: &rules, mcp, sandbox };
     let blocks = system_blocks(&instance, sources, &instructions)?;
