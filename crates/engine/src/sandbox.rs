@@ -9,6 +9,7 @@ pub(crate) mod enforcement;
 pub(crate) mod git;
 pub(crate) mod hiding;
 mod home;
+pub(crate) mod homes;
 pub(crate) mod installer;
 pub(crate) mod masked;
 mod named;
@@ -193,6 +194,10 @@ impl<'a> Subject<'a> {
         for directory in self.with_control_files(&write) {
             guarded.extend(control::guarded(&directory));
         }
+        let mut of_home = homes::kept_inside(self.dirs, &write);
+        // The user named these, and may name one inside of another.
+        allow(&mut of_home, &self.config.write);
+        guarded.extend(of_home);
         let below = self.below(&write, &granted);
         // Their content controls nothing outside of the sandbox.
         if let Some(caches) = &caches {
@@ -290,7 +295,16 @@ impl<'a> Subject<'a> {
         let has_programs =
             || !git::targets(root, repository.as_deref(), self.variables, &self.dirs.home).is_empty();
         let repositories = repositories::of(self.granted, repository.as_deref(), has_programs);
-        control::below(root, directories, granted, repositories)
+        let mut below = control::below(root, directories, granted, repositories);
+        if write.iter().any(|path| path == root) {
+            let packages = &mut below.outside_packages;
+            match git::package_links(root) {
+                Some(linked) => packages.linked = linked,
+                // A link that is not known could lead into any package.
+                None => packages.packages.clear(),
+            }
+        }
+        below
     }
 
     /// Whether the command has the network of the machine, by the configuration or by a reply about this command.

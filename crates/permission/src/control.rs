@@ -8,9 +8,12 @@
 //! file exists. Paths are resolved before they are matched. Names are compared the way the most lenient file systems
 //! compare them.
 
+mod home;
 mod table;
 
+use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, LazyLock};
 
 use codewright_proto::{Action, Rule};
 use codewright_workspace::{Below, Guarded, OutsidePackages, folded_name, normalize};
@@ -18,7 +21,22 @@ use codewright_workspace::{Below, Guarded, OutsidePackages, folded_name, normali
 use crate::ask::UNKNOWN;
 use crate::evaluate::{Subject, matches};
 use crate::kind::Permission;
-use table::{DECISIVE, Depth, HIDDEN, OWN, TABLE};
+pub use home::paths as home_paths;
+use table::{DECISIVE, Depth, HIDDEN, OWN, SYSTEM, TABLE};
+
+/// The row of the directories of this program: the number after the last row of the table.
+const OWN_ROW: usize = TABLE.len();
+/// The row of paths that other files make control files.
+const DECISIVE_ROW: usize = OWN_ROW + 1;
+/// The row of hidden paths.
+const HIDDEN_ROW: usize = OWN_ROW + 2;
+/// The row of the directories of the system.
+const SYSTEM_ROW: usize = OWN_ROW + 3;
+/// The first row of the table of the home directory.
+const HOME_ROWS: usize = OWN_ROW + 4;
+/// Directories with the home directories of users, and the one of root.
+const HOMES: [&str; 2] = ["/home", "/Users"];
+const ROOT_HOME: &str = "/root";
 
 /// The directory of the worktrees that this program creates, in its data directory.
 pub const WORKTREES: &str = "worktree";
@@ -31,11 +49,37 @@ pub struct Roots {
     /// The repository, or the session's directory outside a repository. Only components under it are matched.
     pub project: PathBuf,
     /// The directories of this program.
-    pub own: std::sync::Arc<[PathBuf]>,
+    pub own: Arc<[PathBuf]>,
+    /// The user's home directory, and the directories that replace a part of it.
+    pub home: Arc<[HomeBase]>,
     /// Paths of the request that other files make control files, with what is inside.
     pub decisive: Vec<PathBuf>,
     /// Paths of the request that the sandbox hides. Reading one needs the same permission as changing it.
     pub hidden: Vec<PathBuf>,
+}
+
+/// Returns the paths of the table of control files that mean the same below the home directory. Left out are directories of
+/// which the table of the home directory names parts, and those of this program.
+pub fn common_paths() -> impl Iterator<Item = &'static str> {
+    static PATHS: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let paths = TABLE.iter().filter(|row| row.reason != table::AGENT).map(|row| row.names.join("/"));
+        let is_whole = |path: &String| {
+            let is_part =
+                |part: &str| part.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with('/'));
+            !home_paths().any(is_part)
+        };
+        paths.filter(is_whole).collect()
+    });
+    PATHS.iter().map(String::as_str)
+}
+
+/// The home directory, or a directory that replaces a part of it, as `XDG_CONFIG_HOME` replaces `.config`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HomeBase {
+    /// The part that the directory replaces. Empty for the home directory itself.
+    pub part: &'static str,
+    /// The directory.
+    pub directory: PathBuf,
 }
 
 /// Returns the names of control files in a directory and in the directories of the table below it.
@@ -70,6 +114,16 @@ const GIT: &[&[&str]] = &[
     &[".git", "worktrees", "*", "config.worktree"],
 ];
 
+/// Returns the directories of a repository in which git keeps steps that it continues later, and commands among them. Programs
+/// that work for long do not write them.
+pub fn steps() -> impl Iterator<Item = Vec<String>> {
+    let above = [&[".git"][..], &[".git", "worktrees", "*"], &[".git", "modules", "**"]];
+    let names = ["rebase-apply", "rebase-merge", "sequencer"];
+    above.into_iter().flat_map(move |above| {
+        names.map(|name| above.iter().copied().chain([name]).map(str::to_owned).collect())
+    })
+}
+
 /// Whether a command may create repositories below its directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Repositories {
@@ -99,6 +153,11 @@ const PACKAGES: &[&str] = &[
     "venv",
 ];
 
+/// Reports whether a directory with this name contains packages.
+pub fn is_package(name: &OsStr) -> bool {
+    PACKAGES.iter().any(|package| name == *package)
+}
+
 /// Returns the names of control files at any depth below directories. `root` is the directory that the session works in as a
 /// whole; the other directories are those of caches and build tools. `granted` are paths that the user granted.
 pub fn below(
@@ -125,6 +184,7 @@ pub fn below(
         directories: vec![root.to_owned()],
         rows: TABLE.iter().filter(|row| row.depth == Depth::Here).map(|row| owned(row.names)).collect(),
         packages: PACKAGES.iter().map(|&name| name.to_owned()).collect(),
+        linked: Vec::new(),
     };
     Below { directories, rows, except: granted, outside_packages, unless_linked }
 }
@@ -133,6 +193,12 @@ pub fn below(
 pub fn is_control(path: &Path) -> bool {
     let names: Vec<String> = path.components().filter_map(name).collect();
     TABLE.iter().any(|row| names.windows(row.names.len()).any(|names| is_row(row.names, names)))
+}
+
+/// Reports whether a path is the directory of a program of version control, which may have many entries.
+pub fn is_version_control(path: &Path) -> bool {
+    let name = path.components().next_back().and_then(name).unwrap_or_default();
+    TABLE.iter().any(|row| row.depth == Depth::Any && is_row(row.names, std::slice::from_ref(&name)))
 }
 
 /// Reports whether a name in lower case matches a component of a row.
@@ -162,8 +228,14 @@ impl Roots {
     /// Returns why a write needs its own permission; `None` for an ordinary file.
     pub fn reason(&self, subject: Subject<'_>) -> Option<&'static str> {
         let row = *self.rows_for(subject).first()?;
-        let others = [OWN, DECISIVE, HIDDEN];
-        TABLE.get(row).map(|row| row.reason).or_else(|| others.get(row - TABLE.len()).copied())
+        match row {
+            OWN_ROW => Some(OWN),
+            DECISIVE_ROW => Some(DECISIVE),
+            HIDDEN_ROW => Some(HIDDEN),
+            SYSTEM_ROW => Some(SYSTEM),
+            row if row < OWN_ROW => TABLE.get(row).map(|row| row.reason),
+            row => home::HOME.get(row - HOME_ROWS).map(|row| row.reason),
+        }
     }
 
     /// Returns the rows that count for a kind of permission. A control file may be read, but not what is hidden.
@@ -173,7 +245,7 @@ impl Roots {
             _ => Vec::new(),
         };
         if Permission::Edit != *subject.permission {
-            rows.retain(|row| *row == TABLE.len() + 2);
+            rows.retain(|row| *row == HIDDEN_ROW);
         }
         rows
     }
@@ -191,8 +263,7 @@ impl Roots {
         })
     }
 
-    /// Returns the rows of the table that match a path. The number after the last row means the directories of this
-    /// program, the next one decisive paths, and the last one hidden paths.
+    /// Returns the rows of the tables that match a path, and of those that are not in a table.
     fn rows(&self, pattern: &str) -> Vec<usize> {
         let path = normalize(&self.worktree.join(pattern));
         let below =
@@ -205,14 +276,53 @@ impl Roots {
             .map(|(number, _)| number)
             .collect();
         if self.own.iter().any(|own| path.starts_with(own) && !self.is_worktree_of(own, &path)) {
-            rows.push(TABLE.len());
+            rows.push(OWN_ROW);
         }
         if self.decisive.iter().any(|decisive| path.starts_with(decisive)) {
-            rows.push(TABLE.len() + 1);
+            rows.push(DECISIVE_ROW);
         }
         if self.hidden.iter().any(|hidden| path.starts_with(hidden)) {
-            rows.push(TABLE.len() + 2);
+            rows.push(HIDDEN_ROW);
         }
+        if self.project.parent().is_none()
+            && table::SYSTEM_DIRECTORIES.iter().any(|row| path.starts_with(row))
+        {
+            rows.push(SYSTEM_ROW);
+        }
+        // A rule that names a row of the first table has the name that counts.
+        if rows.first().is_none_or(|row| *row >= OWN_ROW) {
+            rows.extend(self.home_rows(&path));
+        }
+        rows
+    }
+
+    /// Returns the rows of the home directory that match a path. In a project that is inside a path of a row, such as one with
+    /// the settings of an editor, only the other table counts.
+    fn home_rows(&self, path: &Path) -> Vec<usize> {
+        let own = self.home.iter().filter_map(|base| {
+            Some((base.part, base.directory.as_path(), path.strip_prefix(&base.directory).ok()?))
+        });
+        let other = other_home(path).filter(|home| self.project != *home);
+        let other = other.and_then(|home| Some(("", home, path.strip_prefix(home).ok()?)));
+        let mut rows = Vec::new();
+        for (part, directory, rest) in own.chain(other) {
+            let names: Vec<String> =
+                Path::new(part).components().chain(rest.components()).filter_map(name).collect();
+            let replaced = Path::new(part).components().count();
+            let is_matched = |row: &str| {
+                let length = row.split('/').count();
+                if length <= replaced || names.len() < length || !is_path(row, &names) {
+                    return false;
+                }
+                let entry: PathBuf =
+                    directory.components().chain(rest.components().take(length - replaced)).collect();
+                !(self.project.starts_with(&entry) && path.starts_with(&self.project))
+            };
+            let found = home::HOME.iter().enumerate().filter(|(_, row)| row.paths().any(is_matched));
+            rows.extend(found.map(|(number, _)| HOME_ROWS + number));
+        }
+        rows.sort_unstable();
+        rows.dedup();
         rows
     }
 
@@ -226,12 +336,30 @@ impl Roots {
 }
 
 fn is_row(row: &[&str], names: &[String]) -> bool {
-    row.iter().zip(names).all(|(wanted, name)| match wanted.split_once('*') {
+    row.iter().zip(names).all(|(wanted, name)| is_name(wanted, name))
+}
+
+fn is_name(wanted: &str, name: &str) -> bool {
+    match wanted.split_once('*') {
         Some((head, tail)) => {
             name.len() >= head.len() + tail.len() && name.starts_with(head) && name.ends_with(tail)
         }
         None => wanted == name,
-    })
+    }
+}
+
+/// Whether names begin with a path of the home directory's table.
+fn is_path(row: &str, names: &[String]) -> bool {
+    row.split('/').zip(names).all(|(wanted, name)| is_name(&folded_name(wanted), name))
+}
+
+/// Returns the home directory that a path is in, if it is where home directories usually are.
+fn other_home(path: &Path) -> Option<&Path> {
+    let is_home = |above: &&Path| {
+        *above == Path::new(ROOT_HOME)
+            || above.parent().is_some_and(|homes| HOMES.iter().any(|name| homes == Path::new(name)))
+    };
+    path.ancestors().find(is_home)
 }
 
 /// Returns the name of a component in the form in which lenient file systems compare it: without case, invisible
@@ -277,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_worktree_in_the_directory_of_this_program_is_an_ordinary_project() {
-        let own: std::sync::Arc<[PathBuf]> = ["/data".into()].into();
+        let own: Arc<[PathBuf]> = ["/data".into()].into();
         let roots = |project: &str| Roots {
             worktree: project.into(),
             project: project.into(),
@@ -428,6 +556,59 @@ mod tests {
             let mut patterns = rows.iter().filter(is_named).flat_map(|one| &one.patterns);
             assert!(patterns.any(|pattern| matches_name(pattern, name)), "{path}");
         }
+    }
+
+    #[test]
+    fn every_row_of_the_home_needs_permission_there_and_nowhere_else() {
+        let home =
+            ["", ".config"].map(|part| HomeBase { part, directory: Path::new("/home/ann").join(part) });
+        let elsewhere = HomeBase { part: ".config", directory: "/settings".into() };
+        let roots = |project: &str| Roots {
+            worktree: "/".into(),
+            project: project.into(),
+            home: home.iter().cloned().chain([elsewhere.clone()]).collect(),
+            ..Roots::default()
+        };
+        let asks = |project: &str, path: &str| {
+            let rules = rules("* allow");
+            let subject = Subject::new("edit", path.trim_start_matches('/'));
+            let roots = roots(project);
+            assert_eq!(roots.reason(subject).is_some(), !roots.rows(subject.pattern).is_empty(), "{path}");
+            roots.decide(Action::Allow, subject, [&rules[..]]) == Action::Ask
+        };
+        for path in home_paths().map(|path| path.replace('*', "x")) {
+            for project in ["/", "/home", "/home/ann", "/home/ann/work/app"] {
+                assert!(asks(project, &format!("/home/ann/{path}")), "{path} in {project}");
+                assert!(asks(project, &format!("/home/ann/{}/inside", path.to_uppercase())), "{path}");
+            }
+            assert!(asks("/work", &format!("/root/{path}")) && asks("/home", &format!("/home/bob/{path}")));
+            if let Some(rest) = path.strip_prefix(".config/") {
+                assert!(asks("/home/ann", &format!("/settings/{rest}")), "{path}");
+            }
+            let is_everywhere = is_control(Path::new(&path));
+            assert_eq!(asks("/work/app", &format!("/work/app/{path}")), is_everywhere, "{path}");
+            assert_eq!(asks("/home/ann", &format!("/home/ann/work/{path}")), is_everywhere, "{path}");
+            let project = format!("/home/ann/{path}");
+            assert!(!asks(&project, &format!("{project}/src/lib.rs")), "{path} is the project");
+        }
+        for path in
+            ["notes.md", "work/app/bin/x", ".config/app/settings.json", ".local/share/app/x", "src/R/x"]
+        {
+            assert!(!asks("/home/ann", &format!("/home/ann/{path}")), "{path}");
+        }
+        assert!(!asks("/home/ann/bin", "/home/ann/bin/tool") && asks("/home/ann/bin/a", "/home/ann/bin/b"));
+    }
+
+    #[test]
+    fn the_system_counts_in_the_root_directory_alone() {
+        let asks = |project: &str, path: &str| {
+            let roots = Roots { worktree: "/".into(), project: project.into(), ..Roots::default() };
+            roots.reason(Subject::new("edit", path)).is_some()
+        };
+        for path in ["etc/ld.so.preload", "usr/bin/git", "lib/x.so", "var/spool/cron/x"] {
+            assert!(asks("/", path), "{path}");
+        }
+        assert!(!asks("/", "srv/app/x") && !asks("/", "app/etc/x") && !asks("/usr/src/app", "usr/src/app/x"));
     }
 
     #[test]

@@ -118,6 +118,16 @@ fn serve(names: Names, ports: Option<Ports>, receiver: &Receiver<Listener>) {
     }
 }
 
+/// The directories in which git keeps the steps of a rebase, or of other work that it continues later. What a command leaves
+/// there is looked at when it has ended, so it must be neither a link nor a file with another name.
+const STEPS: [&str; 3] = ["rebase-apply", "rebase-merge", "sequencer"];
+
+/// Whether a path is such a directory of a repository, or inside.
+fn is_list_of_steps(path: &Path) -> bool {
+    let mut names = path.components().map(|name| folded_name(&name.as_os_str().to_string_lossy()));
+    names.any(|name| name == ".git") && names.any(|name| STEPS.contains(&name.as_str()))
+}
+
 /// Decides about calls.
 struct Maker {
     names: Names,
@@ -432,6 +442,12 @@ impl Maker {
                 } else {
                     let Some(source) = self.place(&directory, &path)? else { return Ok(Outcome::Pass) };
                     self.check(&source, Entry::Other)?;
+                    // With another name it could be changed unseen.
+                    let mut lists =
+                        [source.path(), place.path()].into_iter().filter(|path| is_list_of_steps(path));
+                    if let Some(list) = lists.next() {
+                        return Err(Failure::Guarded(list));
+                    }
                     self.check_moved(&source, &place)?;
                     let none = AtFlags::empty();
                     linkat(&source.directory, &source.name, &place.directory, &place.name, none)?;
@@ -440,7 +456,8 @@ impl Maker {
             }
         };
         let path = path_of(&source)?;
-        if self.names.are_in(&path, Entry::Other) {
+        let is_list = is_list_of_steps(&path) || is_list_of_steps(&place.path());
+        if is_list || self.names.are_in(&path, Entry::Other) {
             return Err(Failure::Guarded(path));
         }
         let source = format!("/proc/self/fd/{}", source.as_raw_fd());
@@ -479,7 +496,7 @@ impl Maker {
     }
 
     /// Checks an entry that gets another name, with what is inside.
-    fn check_renamed(&self, from: &Place, to: &Place) -> Result<(), Failure> {
+    fn check_renamed(&mut self, from: &Place, to: &Place) -> Result<(), Failure> {
         let kind = from.kind()?;
         self.check(to, Entry::Other)?;
         let rests = self.names.rests(&to.path());
@@ -505,7 +522,7 @@ impl Maker {
     }
 
     /// Checks an entry that gets another name in another directory: a link there can lead elsewhere.
-    fn check_moved(&self, from: &Place, to: &Place) -> Result<(), Failure> {
+    fn check_moved(&mut self, from: &Place, to: &Place) -> Result<(), Failure> {
         match readlinkat(&from.directory, &from.name, Vec::new()) {
             Ok(target) => self.check_target(to, from, &target),
             // It is no link.
@@ -515,23 +532,35 @@ impl Maker {
 
     /// Checks where a link at a place leads. A relative target begins at the directory of the place, and for a link that is
     /// moved perhaps at that of `from`.
-    fn check_target(&self, place: &Place, from: &Place, target: &CStr) -> Result<(), Failure> {
+    fn check_target(&mut self, place: &Place, from: &Place, target: &CStr) -> Result<(), Failure> {
+        if is_list_of_steps(&place.path()) {
+            return Err(Failure::Guarded(place.path()));
+        }
         let target = Path::new(OsStr::from_bytes(target.to_bytes()));
-        let is_outside = [place, from].into_iter().any(|from| {
+        for from in [place, from] {
             let path = normalized(&from.above.join(target));
             // Such as `/dev/stdout`, which is another file for each process.
             if path.parent() == Some(Path::new("/dev")) && !path.is_dir() {
-                return false;
+                continue;
             }
             // What does not exist yet can be created later.
             let existing = path.ancestors().find_map(|above| Some((above, above.canonicalize().ok()?)));
-            existing.is_some_and(|(above, real)| {
-                let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
-                let is_file = rest.as_os_str().is_empty() && real.is_file();
-                !is_file && self.names.leads_out(&place.path(), &real.join(rest))
-            })
-        });
-        if is_outside { Err(Failure::Guarded(place.path())) } else { Ok(()) }
+            let Some((above, real)) = existing else { continue };
+            let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+            let is_file = rest.as_os_str().is_empty() && real.is_file();
+            // A link on the way can lead elsewhere later.
+            for reached in [real.join(rest), path.clone()] {
+                if !self.names.leads_out(&place.path(), &reached) {
+                    continue;
+                }
+                // A file of a package can make way for a directory.
+                let is_known = is_file && (self.names.is_free(&reached) || self.names.compare(&reached));
+                if !is_known {
+                    return Err(Failure::Guarded(place.path()));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Checks the name of a place.

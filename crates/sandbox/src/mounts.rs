@@ -181,8 +181,15 @@ fn put(steps: &[Step], copies: Copies) -> Result<(), Error> {
             Kind::Cover => match open(path) {
                 // A service that opens its socket again now is not covered either.
                 Err(Errno::NOENT) => {}
+                // Nor is what has taken its place.
+                Err(Errno::LOOP | Errno::NOTDIR) => {}
                 place => {
-                    attach_at(&copy(Path::new("/dev/null"))?, &place.map_err(at(path))?).map_err(at(path))?;
+                    let cover = copy(Path::new("/dev/null"))?;
+                    match attach_at(&cover, &place.map_err(at(path))?) {
+                        // It disappeared after it was opened.
+                        Ok(()) | Err(Errno::NOENT) => {}
+                        Err(error) => return Err(at(path)(error)),
+                    }
                 }
             },
         }

@@ -26,6 +26,8 @@ const REPOSITORY: [&str; 3] = ["head", "objects", "refs"];
 const PROGRAMS: [&str; 4] = ["config", "config.worktree", "hooks", COMMON];
 /// The file that names the directory with the other parts.
 const COMMON: &str = "commondir";
+/// The largest number of paths in packages that a command can link to.
+const MAX_LINKED: usize = 1000;
 /// The largest number of links to nothing that are followed to a guarded directory.
 const MAX_LINKS: usize = 16;
 
@@ -53,6 +55,8 @@ pub struct OutsidePackages {
     pub directories: Vec<PathBuf>,
     /// The rows, in the form of [`Below::rows`].
     pub rows: Vec<Vec<String>>,
+    /// Paths in packages to which links outside of packages lead. The names below them are compared all the same.
+    pub linked: Vec<PathBuf>,
     /// The names of directories with packages. They are compared exactly: a name that only looks like one is an ordinary
     /// directory for those who work in it.
     pub packages: Vec<String>,
@@ -167,8 +171,8 @@ impl Names {
         links.sort();
         links.dedup();
         let mut below = sandbox.below.clone();
-        let outside_packages = &mut below.outside_packages.directories;
-        for path in below.directories.iter_mut().chain(&mut below.except).chain(outside_packages) {
+        let OutsidePackages { directories: outside, linked, .. } = &mut below.outside_packages;
+        for path in below.directories.iter_mut().chain(&mut below.except).chain(outside).chain(linked) {
             *path = directories.resolved(path);
         }
         let mut places = rows.iter().map(|row| &row.directory).chain(&below.directories);
@@ -255,12 +259,23 @@ impl Names {
     }
 
     /// Whether a link from a path to a place would give entries that nobody compares another name: the place is a
-    /// directory of a cache.
+    /// directory of a cache, or one of packages and the link is outside of them.
     pub(crate) fn leads_out(&self, link: &Path, place: &Path) -> bool {
         // Other programs do not see the private directory.
         let is_seen = |path: &Path| path.starts_with(TEMPORARY) || !self.is_free(path);
         let is_inside = self.below.directories.iter().any(|directory| link.starts_with(directory));
-        is_inside && !self.has_package(link) && !is_seen(place)
+        is_inside && (!is_seen(place) || self.leaves_packages(place, link))
+    }
+
+    /// Compares the names below a path in packages from now on, because a link outside leads to it. Returns whether this is
+    /// possible.
+    pub(crate) fn compare(&mut self, place: &Path) -> bool {
+        let linked = &mut self.below.outside_packages.linked;
+        let is_known = linked.iter().any(|linked| linked == place);
+        if !is_known && linked.len() < MAX_LINKED {
+            linked.push(place.to_owned());
+        }
+        is_known || linked.last().is_some_and(|last| last == place)
     }
 
     fn grant(&self, path: &Path) -> Grant {
@@ -292,12 +307,18 @@ impl Names {
     /// Whether a directory that gets another name would take what is inside out of the packages, where fewer names are
     /// compared.
     pub(crate) fn leaves_packages(&self, from: &Path, to: &Path) -> bool {
-        self.has_package(from) && self.outside_packages(to).is_some()
+        let is_above = |linked: &PathBuf| linked.starts_with(to);
+        self.has_package(from)
+            && (self.outside_packages(to).is_some()
+                || self.below.outside_packages.linked.iter().any(is_above))
     }
 
     /// Whether a path is one of packages or inside of them.
     fn has_package(&self, path: &Path) -> bool {
-        let OutsidePackages { directories, packages, .. } = &self.below.outside_packages;
+        let OutsidePackages { directories, packages, linked, .. } = &self.below.outside_packages;
+        if linked.iter().any(|linked| path.starts_with(linked)) {
+            return false;
+        }
         let mut names = below(directories, path).into_iter().flat_map(Path::components);
         names.any(|name| packages.iter().any(|package| name.as_os_str() == package.as_str()))
     }
@@ -402,6 +423,7 @@ mod tests {
                 directories: vec!["/work".into()],
                 rows: ["cargo.json", ".idea/workspace.xml"].iter().map(row).collect(),
                 packages: vec!["node_modules".to_owned()],
+                linked: Vec::new(),
             },
             unless_linked: vec![vec![".git".to_owned(), ITSELF.to_owned()]],
         };
@@ -510,11 +532,36 @@ mod tests {
             ("/work/src", "/work/other", false),
             ("/work/src", "/usr/lib", false),
             ("/work/src", "/tmp/src", false),
-            ("/work/node_modules/a", "/cache/a", false),
+            ("/work/node_modules/a", "/cache/a", true),
+            ("/work/src", "/work/node_modules/a", true),
+            ("/work/src", "/work/other/node_modules", true),
+            ("/work/node_modules/a", "/work/node_modules/.pnpm/a", false),
+            ("/work/node_modules/a", "/work/packages/a", false),
             ("/cache/a", "/cache/b", false),
         ] {
             assert_eq!(names.leads_out(Path::new(link), Path::new(place)), expected, "{link} {place}");
         }
+    }
+
+    #[test]
+    fn names_behind_a_link_into_packages_are_compared() {
+        let mut names = names(&[], &[]);
+        let path = Path::new("/work/node_modules/a/.idea/workspace.xml");
+        assert!(!names.are_in(path, Entry::Other));
+        assert!(names.compare(Path::new("/work/node_modules/a")));
+        assert!(names.are_in(path, Entry::Other));
+        assert!(!names.are_in(Path::new("/work/node_modules/b/.idea/workspace.xml"), Entry::Other));
+        for (from, to, expected) in [
+            ("/work/node_modules/b", "/work/node_modules/a", true),
+            ("/work/x/node_modules", "/work/node_modules", true),
+            ("/work/node_modules/b", "/work/node_modules/c", false),
+        ] {
+            assert_eq!(names.leaves_packages(Path::new(from), Path::new(to)), expected, "{from} {to}");
+        }
+        for number in 0..MAX_LINKED {
+            names.compare(&path.join(number.to_string()));
+        }
+        assert!(!names.compare(path) && names.compare(Path::new("/work/node_modules/a")), "there is a limit");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::ToolError;
 use crate::tool::bash::sandbox::notes;
+use crate::tool::bash::steps::Steps;
 
 /// The limit of running commands for each session.
 pub(crate) const MAX_OF_SESSION: usize = 8;
@@ -219,6 +220,7 @@ impl Job {
 /// Runs a command to its end.
 async fn work(job: Arc<Job>, command: Command, limits: Limits) {
     let (confined, directory) = (command.sandbox.clone(), command.directory.clone());
+    let steps = confined.as_deref().map(Steps::of).unwrap_or_default();
     let keep = |output: &codewright_workspace::Output, end: Option<Ending>, notes: Vec<String>| {
         let file = output.file().map(Path::to_owned);
         let text = output.tail(KEPT_BYTES);
@@ -236,7 +238,11 @@ async fn work(job: Arc<Job>, command: Command, limits: Limits) {
                 End::TimedOut => Ending::TimedOut,
                 End::Cancelled => Ending::Stopped,
             };
-            let found = confined.map(|confined| notes(&confined, &ended, &directory, &job.command));
+            let found = confined.map(|confined| {
+                let mut found = notes(&confined, &ended, &directory, &job.command);
+                found.extend(steps.end(&confined));
+                found
+            });
             keep(&ended.output, Some(end), found.unwrap_or_default());
         }
         Err(error) => {

@@ -149,6 +149,7 @@ const ENGINE: &[Layer] = &[
             "run::compact::plan",
             "sandbox::git",
             "sandbox::hiding",
+            "sandbox::homes",
             "sandbox::paths",
             "run::compact::prune",
             "run::compact::render",

@@ -1,5 +1,7 @@
 //! What permission requests say about themselves, and commands that cannot be undone.
 
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use codewright_testkit::{Script, Turn};
 use serde_json::{Value, json};
@@ -41,7 +43,17 @@ fn prepared(script: Script) -> Result<Stage> {
 /// Runs each call in a session of its own. Returns the requests, `None` for calls that needed none. Each is answered
 /// with `with`.
 pub(crate) fn requests(stage: &Stage, count: usize, with: &str) -> Result<Vec<Option<Value>>> {
-    let here = stage.project.directory().canonicalize()?;
+    requests_in(stage, stage.project.directory(), count, with)
+}
+
+/// Does the same in a directory.
+pub(crate) fn requests_in(
+    stage: &Stage,
+    directory: &Path,
+    count: usize,
+    with: &str,
+) -> Result<Vec<Option<Value>>> {
+    let here = directory.canonicalize()?;
     let (server, url) = stage.serve()?;
     let mut found = Vec::new();
     for _ in 0..count {

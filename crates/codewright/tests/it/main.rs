@@ -9,6 +9,7 @@ mod acp;
 mod acp_client;
 mod anthropic;
 mod asked;
+mod athome;
 mod attach;
 mod attacks;
 mod authority;
@@ -17,6 +18,7 @@ mod batch;
 #[cfg(target_os = "linux")]
 mod breakout;
 mod byname;
+mod chains;
 mod closed;
 mod completion;
 mod config;

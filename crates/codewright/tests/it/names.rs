@@ -22,7 +22,7 @@ for path in sys.argv[1:]:
 ";
 
 /// The rows of the table of control files, with a name for each pattern.
-fn rows() -> Vec<String> {
+pub(crate) fn rows() -> Vec<String> {
     let table = include_str!("../../../permission/src/control/table.rs");
     let rows = table
         .lines()

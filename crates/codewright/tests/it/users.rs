@@ -5,6 +5,7 @@ mod decisions;
 mod limits;
 mod oidc;
 mod recorded;
+mod spelled;
 mod together;
 mod walk;
 

@@ -6,18 +6,25 @@
 //! in the directory of a session ([`crate::sandbox::hiding`]), also if a tool only reads it.
 
 use std::fs::read_dir;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use codewright_config::{Dirs, Env, SandboxConfig};
-use codewright_permission::control;
+use codewright_permission::control::{self, HomeBase};
 use codewright_tools::{Ask, Permission, UNKNOWN};
 use codewright_workspace::{Guarded, folded_name, is_part_of_repository, normalize, physical};
 
 use crate::sandbox::git;
 use crate::sandbox::hiding::{Hiding, ProcessKind};
+use crate::sandbox::homes::{home_bases, kept_inside};
 
 /// The number of links among control files above which everything in their directory counts as what they lead to.
 const MAX_LINKS: usize = 10_000;
+/// The number of entries of control directories above which the same holds.
+const MAX_ENTRIES: usize = 50_000;
+/// The depth to which links are searched in directories of control files.
+const MAX_DEPTH: usize = 8;
+/// The largest number of links that are followed from one.
+const MAX_HOPS: usize = 40;
 
 /// The user whose settings and secrets count.
 #[derive(Debug)]
@@ -53,6 +60,11 @@ pub(crate) struct ByName {
 impl Decisive {
     pub(crate) fn new(variables: &Env, dirs: &Dirs) -> Self {
         Self { variables: variables.clone(), tool_output: dirs.tool_output(), dirs: dirs.clone() }
+    }
+
+    /// Returns the home directory, and the directories that replace a part of it.
+    pub(crate) fn home(&self) -> Vec<HomeBase> {
+        home_bases(&self.dirs)
     }
 
     /// Returns the paths of a request that need permission by name.
@@ -106,6 +118,7 @@ impl Decisive {
         let git = git::directory(project);
         let mut rows = git::targets(project, git.as_deref(), &self.variables, &self.dirs.home);
         rows.extend(links(project));
+        rows.extend(links_at_home(&self.dirs, project));
         let is_named = |path: &Path| {
             let real = physical(path).unwrap_or_else(|_| path.to_owned());
             [path, &real].into_iter().any(|path| {
@@ -154,37 +167,114 @@ fn is_part(path: &Path) -> bool {
     })
 }
 
-/// What the links among the control files of a directory lead to. Links deeper inside a directory of control files are not
-/// followed, except those to hooks.
+/// What the links among the control files of a directory lead to, with the links on the way there. Links deeper inside
+/// directories of control files count, too; in those of version control only hooks.
 pub(crate) fn links(directory: &Path) -> Vec<Guarded> {
-    let mut rows = Vec::new();
+    let mut found = Links::below(directory);
     for row in control::guarded(directory) {
-        let is_control = |name: &String| {
-            let folded = folded_name(name);
-            row.patterns.iter().any(|pattern| control::matches_name(pattern, &folded))
-        };
-        for path in names(&row.directory).filter(is_control).map(|name| row.directory.join(name)) {
-            // A link in a directory of control files is one, too.
-            let inside = names(&path).map(|name| path.join(name));
-            rows.extend(inside.chain([path.clone()]).filter_map(|path| target(&path)).take(MAX_LINKS));
+        for path in entries(&row) {
+            found.add(&path, if control::is_version_control(&path) { 1 } else { MAX_DEPTH });
         }
     }
-    let hooks = directory.join(".git/hooks");
-    rows.extend(names(&hooks).filter_map(|name| target(&hooks.join(name))).take(MAX_LINKS));
-    if rows.len() > MAX_LINKS {
+    found.add(&directory.join(".git/hooks"), MAX_DEPTH);
+    if found.is_too_large() {
         let patterns = vec![Guarded::EVERYTHING.to_owned()];
-        rows = vec![Guarded { directory: directory.to_owned(), patterns, except: Vec::new() }];
+        return vec![Guarded { directory: directory.to_owned(), patterns, except: Vec::new() }];
     }
-    rows
+    found.rows
 }
 
-/// What a link leads to.
-fn target(path: &Path) -> Option<Guarded> {
-    let named = path.read_link().ok()?;
-    let target = normalize(&path.parent()?.join(named));
-    let target = physical(&target).unwrap_or(target);
-    let (directory, name) = (target.parent()?.to_owned(), target.file_name()?);
+/// What the links among the control files of the home directory lead to, if a directory contains the home.
+fn links_at_home(dirs: &Dirs, directory: &Path) -> Vec<Guarded> {
+    let mut found = Links::below(&dirs.home);
+    if dirs.home.starts_with(directory) {
+        for row in kept_inside(dirs, std::slice::from_ref(&dirs.home)) {
+            entries(&row).for_each(|path| found.add(&path, 1));
+        }
+    }
+    found.rows
+}
+
+/// The links among control files.
+struct Links<'a> {
+    /// No link is followed out of this directory.
+    root: &'a Path,
+    rows: Vec<Guarded>,
+    /// The number of entries that were seen.
+    entries: usize,
+}
+
+impl<'a> Links<'a> {
+    fn below(root: &'a Path) -> Self {
+        Self { root, rows: Vec::new(), entries: 0 }
+    }
+
+    fn is_too_large(&self) -> bool {
+        self.rows.len() > MAX_LINKS || self.entries > MAX_ENTRIES
+    }
+
+    /// Adds the links at a path and inside of it, down to a depth.
+    fn add(&mut self, path: &Path, depth: usize) {
+        let mut waiting = vec![(path.to_owned(), depth)];
+        while let Some((path, depth)) = waiting.pop() {
+            if self.is_too_large() {
+                return;
+            }
+            self.entries += 1;
+            let Ok(about) = path.symlink_metadata() else { continue };
+            let mut is_directory = about.is_dir() && !path.file_name().is_some_and(control::is_package);
+            if about.is_symlink() {
+                let places = places(&path);
+                is_directory =
+                    places.last().is_some_and(|place| place.starts_with(self.root) && place.is_dir());
+                self.rows.extend(places.iter().filter_map(|place| row(place)));
+            }
+            if depth > 0 && is_directory {
+                waiting.extend(names(&path).map(|name| (path.join(name), depth - 1)));
+            }
+        }
+    }
+}
+
+/// The links on the way from a link, without itself, and what it leads to in the end.
+fn places(link: &Path) -> Vec<PathBuf> {
+    let Some((above, name)) = link.parent().zip(link.file_name()) else { return Vec::new() };
+    let mut reached = physical(above).unwrap_or_else(|_| above.to_owned());
+    let mut waiting = vec![name.to_owned()];
+    let mut found = Vec::new();
+    let mut followed = 0;
+    while let Some(name) = waiting.pop() {
+        let next = normalize(&reached.join(&name));
+        match next.read_link() {
+            Ok(target) if followed < MAX_HOPS => {
+                if followed > 0 {
+                    found.push(next);
+                }
+                followed += 1;
+                let parts = target.components().rev().filter(|part| *part != Component::CurDir);
+                // The root directory is a part of its own, and replaces what was reached.
+                waiting.extend(parts.map(|part| part.as_os_str().to_owned()));
+            }
+            Ok(_) | Err(_) => reached = next,
+        }
+    }
+    found.push(reached);
+    found
+}
+
+/// The row of a path.
+fn row(path: &Path) -> Option<Guarded> {
+    let (directory, name) = (path.parent()?.to_owned(), path.file_name()?);
     Some(Guarded { directory, patterns: vec![folded_name(&name.to_string_lossy())], except: Vec::new() })
+}
+
+/// The entries that a row names.
+fn entries(row: &Guarded) -> impl Iterator<Item = PathBuf> {
+    let is_named = move |name: &String| {
+        let folded = folded_name(name);
+        row.patterns.iter().any(|pattern| control::matches_name(pattern, &folded))
+    };
+    names(&row.directory).filter(is_named).map(move |name| row.directory.join(name))
 }
 
 /// The names of the entries of a directory. All of them count: a command could create as many as it wants in front of one.
@@ -226,6 +316,18 @@ mod tests {
         symlink("env/x", root.join(".envrc")).unwrap();
         symlink("ai", root.join(".claude")).unwrap();
         symlink("../../scripts/pre-push", root.join(".git/hooks/pre-push")).unwrap();
+        create_dir_all(root.join("shared/skill")).unwrap();
+        create_dir_all(root.join(".agents/skills/deep")).unwrap();
+        for (target, link) in [
+            ("../../chain/first", ".git/hooks/pre-commit"),
+            ("second", "chain/first"),
+            ("../last/third", "chain/second"),
+            ("real", "last"),
+            ("../../../shared/skill", ".agents/skills/deep/skill"),
+        ] {
+            create_dir_all(root.join(link).parent().unwrap()).unwrap();
+            symlink(target, root.join(link)).unwrap();
+        }
         let variables = Env::from_pairs([("HOME", root.join("home").to_str().unwrap())]);
         let decisive = Decisive::new(&variables, &Dirs::new(&variables).unwrap());
         for (path, expected) in [
@@ -237,6 +339,14 @@ mod tests {
             ("ai/settings.json", true),
             ("ai/new.json", true),
             ("scripts/pre-push", true),
+            ("chain/first", true),
+            ("chain/second", true),
+            ("last", true),
+            ("real/third", true),
+            ("real/other", false),
+            ("chain/other", false),
+            ("shared/skill/SKILL.md", true),
+            ("shared/other", false),
             ("bare/config", true),
             ("bare/hooks/post-update", true),
             ("bare/commondir", true),

@@ -10,7 +10,11 @@ use std::time::Duration;
 
 use codewright_permission::{
     AskingRules, By, Containment, Decision, Explanation, Policy, Power, Principal, Rulebook, Target,
-    answered_by, control::Roots, decide, decide_granted, evaluate::Subject, exact, is_secret, may, needed,
+    answered_by,
+    control::{HomeBase, Roots},
+    decide, decide_granted,
+    evaluate::Subject,
+    exact, is_secret, may, needed,
 };
 use codewright_proto::{
     Action, Clock, Event, Ids, PermissionAnswer, PermissionId, PermissionReply, PermissionRequest, ProjectId,
@@ -151,6 +155,8 @@ pub(crate) struct Gate {
     clock: Clock,
     /// The directories of this program.
     own: Arc<[PathBuf]>,
+    /// The home directory, and the directories that replace a part of it.
+    home: Arc<[HomeBase]>,
     decisive: Decisive,
     waiting: Mutex<HashMap<PermissionId, Pending>>,
     /// Admits the requests of clients one by one, so that their ids and their number are checked.
@@ -163,7 +169,8 @@ impl Gate {
         let resolved = own.iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
         let own = own.into_iter().chain(resolved).collect();
         let (waiting, client_turn) = (Mutex::default(), tokio::sync::Mutex::default());
-        Self { store, ids, clock, own, decisive, waiting, client_turn }
+        let home = decisive.home().into();
+        Self { store, ids, clock, own, home, decisive, waiting, client_turn }
     }
 
     /// Decides about one permission of a call. Waits for a user's reply if the rules require it.
@@ -205,7 +212,13 @@ impl Gate {
     /// Returns the roots of a session's patterns. A decision about a request needs [`Self::roots_for`] it.
     fn roots(&self, instance: &Instance) -> Roots {
         let (worktree, project) = (instance.worktree.root.clone(), Scope::of(instance).directory);
-        Roots { worktree, project, own: Arc::clone(&self.own), ..Roots::default() }
+        Roots {
+            worktree,
+            project,
+            own: Arc::clone(&self.own),
+            home: Arc::clone(&self.home),
+            ..Roots::default()
+        }
     }
 
     /// Returns the roots for a request, with those of its paths that need permission by name.

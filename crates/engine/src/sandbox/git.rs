@@ -5,14 +5,15 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{read, read_dir, read_to_string};
+use std::fs::{DirEntry, read, read_dir, read_to_string};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::SystemTime;
 
 use codewright_config::{Env, env};
-use codewright_workspace::{Guarded, folded_name, normalize};
+use codewright_permission::control;
+use codewright_workspace::{Guarded, folded_name, normalize, physical};
 
 /// The longest file that names the directory of a repository.
 const MAX_GITFILE_BYTES: u64 = 4096;
@@ -47,6 +48,10 @@ const OBJECT: usize = 40;
 const OBJECT_BYTES: [usize; 2] = [20, 32];
 /// The mode of an entry that is a repository.
 const REPOSITORY: u32 = 0o160_000;
+/// The mode of an entry that is a link.
+const LINK: u32 = 0o120_000;
+/// The largest number of links in a worktree that are followed.
+const MAX_LINKS: usize = 2000;
 /// The flag of an entry with more flags, and the bits for the length of its path.
 const EXTENDED: u16 = 0x4000;
 /// See [`EXTENDED`].
@@ -179,13 +184,8 @@ fn directories(directory: &Path) -> Vec<PathBuf> {
 
 /// The settings of the repositories inside a worktree that its index names. Git looks into them.
 pub(super) fn embedded(root: &Path) -> Vec<Guarded> {
-    let own = root.join(".git");
-    let directory = linked(&own).unwrap_or(own);
-    let parts = read_dir(&directory).into_iter().flatten().flatten();
-    let parts = parts.filter(|entry| entry.file_name().to_string_lossy().starts_with(PART));
-    let parts = parts.take(MAX_PARTS).map(|entry| entry.path()).chain([directory.join("index")]);
     let mut rows = Vec::new();
-    for path in parts.flat_map(|part| entries(&part)).map(|path| root.join(path)) {
+    for path in indexed(root, REPOSITORY) {
         let own = path.join(".git");
         match own.symlink_metadata() {
             Ok(metadata) if metadata.is_dir() => rows.extend(administration(&own)),
@@ -205,11 +205,47 @@ pub(super) fn embedded(root: &Path) -> Vec<Guarded> {
     rows
 }
 
-/// The repositories that an index names, and the state of the file from which they are known.
-type Known = (Option<(u64, SystemTime)>, Vec<PathBuf>);
+/// The paths in packages to which links outside of packages lead: links in the root of a worktree, and those that its index
+/// names. `None` if there are too many links.
+pub(super) fn package_links(root: &Path) -> Option<Vec<PathBuf>> {
+    let is_link = |entry: &DirEntry| entry.file_type().is_ok_and(|kind| kind.is_symlink());
+    let of_root = read_dir(root).into_iter().flatten().flatten().filter(is_link).map(|entry| entry.path());
+    let is_in_package =
+        |path: &Path| path.strip_prefix(root).is_ok_and(|rest| rest.iter().any(control::is_package));
+    let mut found = Vec::new();
+    for (number, link) in of_root.chain(indexed(root, LINK)).enumerate() {
+        if number >= MAX_LINKS {
+            return None;
+        }
+        let Some(target) = link.read_link().ok().filter(|_| !is_in_package(&link)) else { continue };
+        let named = normalize(&link.parent().unwrap_or(root).join(target));
+        let real = physical(&named).unwrap_or_else(|_| named.clone());
+        found.extend([named, real].into_iter().filter(|path| is_in_package(path)));
+    }
+    found.sort();
+    found.dedup();
+    Some(found)
+}
 
-/// The paths of repositories in an index. The last ones that were read are kept, because a large index takes long.
-fn entries(index: &Path) -> Vec<PathBuf> {
+/// The paths of a kind in the index of a worktree.
+fn indexed(root: &Path, mode: u32) -> Vec<PathBuf> {
+    let own = root.join(".git");
+    let directory = linked(&own).unwrap_or(own);
+    let parts = read_dir(&directory).into_iter().flatten().flatten();
+    let parts = parts.filter(|entry| entry.file_name().to_string_lossy().starts_with(PART));
+    let parts = parts.take(MAX_PARTS).map(|entry| entry.path()).chain([directory.join("index")]);
+    let found = parts.flat_map(|part| entries(&part)).filter(|(kind, _)| *kind == mode);
+    found.map(|(_, path)| root.join(path)).collect()
+}
+
+/// The mode and the path of an entry in an index.
+type Indexed = (u32, PathBuf);
+
+/// The repositories and links that an index names, and the state of the file from which they are known.
+type Known = (Option<(u64, SystemTime)>, Vec<Indexed>);
+
+/// The repositories and links in an index. The last ones that were read are kept, because a large index takes long.
+fn entries(index: &Path) -> Vec<Indexed> {
     static KNOWN: Mutex<BTreeMap<PathBuf, Known>> = Mutex::new(BTreeMap::new());
     let metadata = index.metadata().ok();
     let state = metadata.and_then(|metadata| Some((metadata.len(), metadata.modified().ok()?)));
@@ -231,14 +267,14 @@ fn entries(index: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The paths of the entries of an index that are repositories. Ends at the first entry that is not valid.
-fn links(index: &[u8]) -> Vec<PathBuf> {
+/// The entries of an index that are repositories or links. Ends at the first entry that is not valid.
+fn links(index: &[u8]) -> Vec<Indexed> {
     let found = OBJECT_BYTES.map(|bytes| links_with(index, bytes));
     found.into_iter().flatten().next().unwrap_or_default()
 }
 
 /// The same for one length of the objects' names. `None` if an entry is not valid.
-fn links_with(index: &[u8], object_bytes: usize) -> Option<Vec<PathBuf>> {
+fn links_with(index: &[u8], object_bytes: usize) -> Option<Vec<Indexed>> {
     let number = |at: usize| Some(u32::from_be_bytes(index.get(at..at + 4)?.try_into().ok()?));
     let version = number(4).filter(|_| index.starts_with(b"DIRC"))?;
     let (mut found, mut at, mut path) = (Vec::new(), 12, Vec::new());
@@ -260,8 +296,15 @@ fn links_with(index: &[u8], object_bytes: usize) -> Option<Vec<PathBuf>> {
         if !is_valid {
             return None;
         }
-        if number(at + MODE)? == REPOSITORY && found.len() < MAX_ADMINISTRATIONS {
-            found.push(PathBuf::from(OsStr::from_bytes(&path)));
+        let mode = number(at + MODE)?;
+        let most = match mode {
+            REPOSITORY => MAX_ADMINISTRATIONS,
+            LINK => MAX_LINKS,
+            _ => 0,
+        };
+        // Links do not hide repositories.
+        if most > 0 && found.iter().filter(|(kind, _)| *kind == mode).count() < most {
+            found.push((mode, PathBuf::from(OsStr::from_bytes(&path))));
         }
         let end = name_at + name.len() + 1;
         // Entries of older versions have lengths that are multiples of eight.

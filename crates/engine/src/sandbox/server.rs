@@ -19,6 +19,7 @@ use super::named::arguments;
 use super::{PACKAGES, Restricted, Subject, home};
 use crate::inner::Inner;
 use crate::instance::Instance;
+use crate::permission::control;
 use crate::permission::rules::PermissionRules;
 
 /// Directories of the home directory that many programs need, where they cannot create them.
@@ -85,8 +86,12 @@ pub(crate) fn confine(
     let mut confined = Confined::clone(&restricted.confined);
     confined.sandbox.show.extend(behind_links(inner, server.program));
     let variables = match (server.rights, server.required) {
-        (Rights::Project, _) => restricted.variables,
+        (Rights::Project, _) => {
+            confined.sandbox.below.rows.extend(control::steps());
+            restricted.variables
+        }
         (Rights::ProjectWithNetwork, _) => {
+            confined.sandbox.below.rows.extend(control::steps());
             confined.sandbox.network = Network::Open;
             restricted.variables
         }

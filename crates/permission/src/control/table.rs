@@ -30,7 +30,7 @@ pub(super) enum Depth {
     Any,
 }
 
-const AGENT: &str = "it configures this program: permissions, agents, commands, plugins";
+pub(super) const AGENT: &str = "it configures this program: permissions, agents, commands, plugins";
 const OTHER_AGENT: &str = "it configures a coding agent or the tool servers that one starts";
 const VERSION_CONTROL: &str = "it holds hooks and settings of version control, which run programs";
 const HOOK: &str = "it names programs that run at a commit";
@@ -46,7 +46,26 @@ pub(super) const HIDDEN: &str =
     "commands do not see it: it holds keys or settings, or `sandbox.hide` names it";
 pub(super) const DECISIVE: &str =
     "settings of git or a link name it, or it is part of a repository, so a program runs what it says";
+pub(super) const SYSTEM: &str = "it is part of the system: programs, libraries, services and their settings";
 pub(super) const OWN: &str = "it belongs to this program: settings, credentials, sessions";
+
+/// The directories of the system. They count in a session in the root directory; elsewhere they are outside.
+pub(super) const SYSTEM_DIRECTORIES: &[&str] = &[
+    "/Library",
+    "/System",
+    "/bin",
+    "/boot",
+    "/etc",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/opt",
+    "/sbin",
+    "/usr",
+    "/var/lib",
+    "/var/spool",
+];
 
 const fn row(
     depth: Depth,
@@ -180,6 +199,9 @@ pub(super) const TABLE: &[Row] = &[
     row(Here, KEYS, "curl and ftp", &[".netrc"]),
     row(Here, SCHEDULE, "cron", &["etc", "cron*"]),
     row(Here, SCHEDULE, "cron", &["spool", "cron*"]),
+    row(Here, SCHEDULE, "anacron", &["etc", "anacrontab"]),
+    row(Here, SCHEDULE, "at", &["spool", "at"]),
+    row(Here, SCHEDULE, "at", &["spool", "atjobs"]),
     row(Here, SCHEDULE, "desktops", &[".config", "autostart"]),
     row(Here, SCHEDULE, "systemd", &[".config", "systemd"]),
     row(Here, SCHEDULE, "systemd", &["systemd", "user"]),

@@ -13,6 +13,7 @@ mod reach;
 pub(crate) mod sandbox;
 mod scan;
 mod sed;
+pub(crate) mod steps;
 mod touch;
 mod variable;
 mod word;
@@ -29,6 +30,7 @@ use self::limits::{Analysis, Limits};
 use self::line::Line;
 use self::parse::{Setting, parse};
 use self::reach::Start;
+use self::steps::Steps;
 use crate::Implied;
 use crate::ask::inside_of;
 use crate::trim::{Bounds, tail};
@@ -185,12 +187,20 @@ async fn execute(input: &Input, command: Command, cx: &ToolCx) -> Result<Output,
     };
     let confined = command.sandbox.clone();
     let directory = command.directory.clone();
+    let steps = confined.as_deref().map(Steps::of).unwrap_or_default();
     let mut ended = run(command, limits, &cx.cancel, &mut watch).await?;
-    if let Some(rest) = ended.rest.take() {
-        cx.background.spawn(rest.end());
+    let mut notes = Vec::new();
+    if let Some(confined) = &confined {
+        notes.extend(sandbox::notes(confined, &ended, &directory, &input.command));
+        notes.extend(steps.end(confined));
     }
-    let notes = confined.map(|confined| sandbox::notes(&confined, &ended, &directory, &input.command));
-    let notes = notes.unwrap_or_default();
+    if let Some(rest) = ended.rest.take() {
+        cx.background.spawn(async move {
+            rest.end().await;
+            // They could write until now.
+            drop(confined.map(|confined| steps.end(&confined)));
+        });
+    }
     Ok(finished(input, &ended, cx.bounds, &notes))
 }
 

@@ -61,6 +61,7 @@ impl House {
                     directories: vec![self.path("work")],
                     rows: vec![vec![".npmrc".to_owned()]],
                     packages: vec!["node_modules".to_owned()],
+                    linked: Vec::new(),
                 },
                 unless_linked: Vec::new(),
             },

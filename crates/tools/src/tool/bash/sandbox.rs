@@ -19,6 +19,8 @@ const MAX_CANDIDATES: usize = 40;
 const MAX_PATH_BYTES: usize = 4096;
 /// The part of an output that is searched for errors.
 const SEARCHED_BYTES: usize = 16 * 1024;
+/// The commands of git that create repositories.
+const CREATING: &[&str] = &["git clone", "git init", "git submodule add", "git worktree add"];
 /// Messages of programs that could not write in namespaces: the file system is read-only, or the file is a mount.
 const NOT_WRITTEN: &[&str] =
     &["Read-only file system", "EROFS", "Device or resource busy", "EBUSY", "cross-device", "EXDEV"];
@@ -57,6 +59,7 @@ pub(crate) fn notes(confined: &Confined, ended: &Ended, directory: &Path, line: 
         let names = names.join(", ");
         found
             .push(format!("The command tried to create or change protected files and was refused: {names}."));
+        found.extend(two_calls(&refused, line));
         request.write.extend(refused.into_iter().cloned());
     }
     if !matches!(ended.end, End::Exited(0)) {
@@ -102,6 +105,19 @@ pub(crate) fn notes(confined: &Confined, ended: &Ended, directory: &Path, line: 
         notes.extend(closed_ports(&format!("{line}\n{}", ended.output.tail(SEARCHED_BYTES))));
     }
     notes
+}
+
+/// Returns the advice for a line that creates a repository and does something else with it.
+fn two_calls(refused: &[&PathBuf], line: &str) -> Option<String> {
+    let refused = refused.iter().find(|path| path.ends_with(".git"))?;
+    let creating = CREATING.iter().find(|words| line.contains(**words))?;
+    line.contains([';', '|', '&', '\n']).then(|| {
+        format!(
+            "A line can create `{}` if all its commands are of git. Make two calls: `{creating} …` alone, and then the other \
+             commands.",
+            refused.display()
+        )
+    })
 }
 
 /// Whether a command that connects to a port of this machine reaches it, or the user is asked.
