@@ -10,6 +10,7 @@ use codewright_config::Dirs;
 use codewright_workspace::{Below, Guarded, folded_name};
 
 use super::paths::SECRETS;
+use crate::permission::control;
 
 /// A path below the home directory, whose last component may contain one `*`, and the program that uses it.
 type Row = (&'static str, &'static str);
@@ -23,22 +24,12 @@ const TOOL: &str = "a program runs commands that it names";
 const INSTALLER: &str = "it decides where a package manager or build tool loads code from";
 const GIT: &str = "version control runs programs that it names";
 const AGENT: &str = "it holds permissions, hooks, tool servers or instructions of another coding agent";
-const OWN: &str = "it configures this program";
 
-/// The files and directories that stay as they are.
+/// The files and directories that stay as they are, besides [the control files](control::guarded) of a project, which other
+/// programs also find in the home directory.
 const KEPT: &[Row] = &[
     (".bashrc*", SHELL),
-    (".bash_profile", SHELL),
-    (".bash_login", SHELL),
-    (".bash_logout", SHELL),
-    (".bash_aliases", SHELL),
-    (".bash_completion", SHELL),
-    (".profile", SHELL),
     (".zshrc*", SHELL),
-    (".zshenv", SHELL),
-    (".zprofile", SHELL),
-    (".zlogin", SHELL),
-    (".zlogout", SHELL),
     (".zsh", SHELL),
     (".zfunc", SHELL),
     (".oh-my-zsh", SHELL),
@@ -47,40 +38,28 @@ const KEPT: &[Row] = &[
     (".zplug", SHELL),
     (".antigen", SHELL),
     (".p10k.zsh", SHELL),
+    (".cache/p10k-*", SHELL),
+    (".zcompdump*", SHELL),
+    (".zprezto", SHELL),
+    (".zpreztorc", SHELL),
+    (".zsh_plugins.*", SHELL),
+    (".antidote", SHELL),
+    (".config/sheldon", SHELL),
+    (".local/share/sheldon", SHELL),
+    (".config/xonsh", SHELL),
     (".fzf.*sh", SHELL),
-    (".kshrc", SHELL),
-    (".mkshrc", SHELL),
-    (".cshrc", SHELL),
-    (".tcshrc", SHELL),
-    (".login", SHELL),
     (".logout", SHELL),
-    (".inputrc", SHELL),
     (".config/bash", SHELL),
     (".config/zsh", SHELL),
-    (".config/fish", SHELL),
-    (".config/nushell", SHELL),
     (".config/powershell", SHELL),
-    (".config/elvish", SHELL),
-    (".config/direnv", SHELL),
-    (".config/starship.toml", SHELL),
     (".local/share/fish", SHELL),
     (".local/share/bash-completion", SHELL),
     (".local/share/zinit", SHELL),
-    (".direnvrc", SHELL),
-    (".envrc", SHELL),
-    (".pam_environment", SESSION),
-    (".xprofile", SESSION),
-    (".xinitrc", SESSION),
-    (".xsession", SESSION),
-    (".xsessionrc", SESSION),
     (".xserverrc", SESSION),
     (".xbindkeysrc", SESSION),
     (".dmrc", SESSION),
-    (".config/environment.d", SESSION),
-    (".config/autostart", SESSION),
     (".config/autostart-scripts", SESSION),
     (".config/plasma-workspace", SESSION),
-    (".config/systemd", SESSION),
     (".config/upstart", SESSION),
     (".config/sway", SESSION),
     (".config/i3", SESSION),
@@ -96,14 +75,25 @@ const KEPT: &[Row] = &[
     (".local/share/dbus-1", SESSION),
     (".local/share/nautilus", SESSION),
     (".local/share/kservices5", SESSION),
+    (".config/xfce4", SESSION),
+    (".config/xmonad", SESSION),
+    (".xmonad", SESSION),
+    (".config/qtile", SESSION),
+    (".fluxbox", SESSION),
+    (".config/labwc", SESSION),
+    (".config/niri", SESSION),
+    (".config/river", SESSION),
+    (".local/share/gnome-shell", SESSION),
+    (".local/share/cinnamon", SESSION),
+    (".local/share/plasma", SESSION),
+    (".local/share/thumbnailers", SESSION),
     ("Library/LaunchAgents", SESSION),
     ("Library/Application Scripts", SESSION),
     (".hammerspoon", SESSION),
     ("bin", PROGRAM),
     (".bin", PROGRAM),
-    (".local/bin", PROGRAM),
     (".cargo/bin", PROGRAM),
-    (".cargo/env", SHELL),
+    (".cargo/env*", SHELL),
     ("go/bin", PROGRAM),
     (".bun/bin", PROGRAM),
     (".bun/install/global", PROGRAM),
@@ -121,12 +111,7 @@ const KEPT: &[Row] = &[
     (".rbenv", PROGRAM),
     (".rvm", PROGRAM),
     (".asdf", PROGRAM),
-    (".asdfrc", PROGRAM),
-    (".tool-versions", PROGRAM),
     (".local/share/mise", PROGRAM),
-    (".config/mise", PROGRAM),
-    (".mise.toml", PROGRAM),
-    ("mise.toml", PROGRAM),
     (".sdkman", PROGRAM),
     (".rustup", PROGRAM),
     (".ghcup", PROGRAM),
@@ -137,6 +122,23 @@ const KEPT: &[Row] = &[
     (".config/composer", PROGRAM),
     (".pub-cache/bin", PROGRAM),
     (".krew", PROGRAM),
+    (".docker/cli-plugins", PROGRAM),
+    (".local/share/gh/extensions", PROGRAM),
+    (".local/share/helm", PROGRAM),
+    (".config/k9s", PROGRAM),
+    (".rye", PROGRAM),
+    (".proto", PROGRAM),
+    (".pixi", PROGRAM),
+    (".elan", PROGRAM),
+    (".foundry/bin", PROGRAM),
+    (".juliaup", PROGRAM),
+    (".moon/bin", PROGRAM),
+    (".jbang/bin", PROGRAM),
+    (".local/share/coursier/bin", PROGRAM),
+    (".local/share/swiftly", PROGRAM),
+    (".local/share/JetBrains", PROGRAM),
+    (".local/share/flatpak/exports", PROGRAM),
+    (".local/opt", PROGRAM),
     (".local/share/pnpm", PROGRAM),
     (".local/share/uv/tools", PROGRAM),
     (".local/share/pipx", PROGRAM),
@@ -158,8 +160,6 @@ const KEPT: &[Row] = &[
     ("node_modules", MODULES),
     (".node_modules", MODULES),
     (".node_libraries", MODULES),
-    ("sitecustomize.py", MODULES),
-    ("usercustomize.py", MODULES),
     (".pythonrc*", MODULES),
     (".pythonstartup*", MODULES),
     (".pdbrc*", MODULES),
@@ -168,38 +168,24 @@ const KEPT: &[Row] = &[
     (".local/share/jupyter", MODULES),
     (".Rprofile", MODULES),
     (".Renviron", MODULES),
-    (".irbrc", MODULES),
     (".config/irb", MODULES),
-    (".pryrc", MODULES),
     (".config/pry", MODULES),
     (".gem", MODULES),
     (".local/share/gem", MODULES),
-    (".perldb", MODULES),
     ("perl5", MODULES),
-    (".ghci", MODULES),
     (".ghc", MODULES),
     (".julia/config", MODULES),
-    (".octaverc", MODULES),
-    (".iex.exs", MODULES),
-    (".erlang", MODULES),
     (".luarocks", MODULES),
     (".guile", MODULES),
-    (".exrc", EDITOR),
     (".nexrc", EDITOR),
-    (".vimrc", EDITOR),
-    (".gvimrc", EDITOR),
     (".ideavimrc", EDITOR),
-    (".vim", EDITOR),
-    (".config/nvim", EDITOR),
     (".local/share/nvim", EDITOR),
+    (".config/lvim", EDITOR),
+    (".local/share/lvim", EDITOR),
     (".config/vim", EDITOR),
-    (".emacs", EDITOR),
-    (".emacs.d", EDITOR),
-    (".config/emacs", EDITOR),
     (".spacemacs*", EDITOR),
     (".doom.d", EDITOR),
     (".config/doom", EDITOR),
-    (".dir-locals*.el", EDITOR),
     (".nanorc", EDITOR),
     (".config/nano", EDITOR),
     (".config/micro", EDITOR),
@@ -212,21 +198,20 @@ const KEPT: &[Row] = &[
     (".config/VSCodium", EDITOR),
     (".config/Cursor", EDITOR),
     (".config/Windsurf", EDITOR),
+    (".config/Antigravity", EDITOR),
+    (".config/Trae", EDITOR),
+    (".config/Kiro", EDITOR),
     (".config/sublime-text", EDITOR),
     (".config/JetBrains", EDITOR),
     (".vscode", EDITOR),
     (".vscode-oss", EDITOR),
     (".vscode-server", EDITOR),
     (".cursor-server", EDITOR),
-    (".idea", EDITOR),
     ("Library/Application Support/Code", EDITOR),
     ("Library/Application Support/Cursor", EDITOR),
     ("Library/Application Support/JetBrains", EDITOR),
-    (".tmux.conf", TOOL),
     (".tmux", TOOL),
-    (".config/tmux", TOOL),
     (".config/zellij", TOOL),
-    (".screenrc", TOOL),
     (".config/alacritty", TOOL),
     (".alacritty.*", TOOL),
     (".config/kitty", TOOL),
@@ -238,6 +223,15 @@ const KEPT: &[Row] = &[
     (".config/lf", TOOL),
     (".config/yazi", TOOL),
     (".config/lazygit", TOOL),
+    (".config/mc", TOOL),
+    (".vifm", TOOL),
+    (".config/vifm", TOOL),
+    (".hyper.js", TOOL),
+    (".sbclrc", TOOL),
+    (".racketrc", TOOL),
+    (".config/chezmoi", TOOL),
+    (".local/share/chezmoi", TOOL),
+    (".config/latexmk", TOOL),
     (".tigrc", TOOL),
     (".config/tig", TOOL),
     (".mailcap", TOOL),
@@ -246,55 +240,33 @@ const KEPT: &[Row] = &[
     (".config/mutt", TOOL),
     (".lesskey", TOOL),
     (".lesspipe", TOOL),
-    (".gdbinit", TOOL),
     (".config/gdb", TOOL),
-    (".lldbinit*", TOOL),
-    (".psqlrc", TOOL),
-    (".sqliterc", TOOL),
     (".config/sqlite3", TOOL),
-    (".curlrc", TOOL),
     (".config/curlrc", TOOL),
-    (".wgetrc", TOOL),
     (".mpv", TOOL),
     (".config/mpv", TOOL),
     (".config/htop", TOOL),
     (".ansible*", TOOL),
-    (".ssh", TOOL),
-    (".gnupg", TOOL),
     (".config/containers", TOOL),
     (".terraformrc", TOOL),
     (".terraform.d", TOOL),
-    (".npmrc", INSTALLER),
-    (".yarnrc*", INSTALLER),
     (".config/yarn", INSTALLER),
     (".config/pnpm", INSTALLER),
-    (".pnpmfile.*", INSTALLER),
-    (".bunfig.toml", INSTALLER),
     (".config/.bunfig.toml", INSTALLER),
-    (".cargo/config*", INSTALLER),
     (".config/pip", INSTALLER),
     (".pip", INSTALLER),
-    (".pypirc", INSTALLER),
     (".pydistutils.cfg", INSTALLER),
     (".config/uv", INSTALLER),
     (".config/pypoetry", INSTALLER),
-    (".condarc", INSTALLER),
     (".mambarc", INSTALLER),
-    (".gemrc", INSTALLER),
-    (".bundle", INSTALLER),
     (".rspec", INSTALLER),
-    (".m2/settings*", INSTALLER),
     (".m2/extensions.xml", INSTALLER),
-    (".gradle/init.*", INSTALLER),
-    (".gradle/gradle.properties", INSTALLER),
     (".sbt", INSTALLER),
     (".mill", INSTALLER),
     (".ivy2/.credentials", INSTALLER),
     (".lein", INSTALLER),
     (".clojure", INSTALLER),
     (".boot", INSTALLER),
-    (".bazelrc", INSTALLER),
-    (".buckconfig*", INSTALLER),
     (".config/go/env", INSTALLER),
     (".nuget/NuGet", INSTALLER),
     (".config/NuGet", INSTALLER),
@@ -303,19 +275,13 @@ const KEPT: &[Row] = &[
     (".mix", INSTALLER),
     (".hex", INSTALLER),
     (".gitconfig*", GIT),
-    (".config/git", GIT),
-    (".git", GIT),
     (".gitattributes", GIT),
     (".git-templates", GIT),
     (".git_template*", GIT),
-    (".githooks", GIT),
-    (".hgrc", GIT),
     (".config/hg", GIT),
     (".subversion", GIT),
     (".jjconfig.toml", GIT),
     (".config/jj", GIT),
-    (".pre-commit-config.yaml", GIT),
-    (".claude.json", AGENT),
     (".claude/settings*", AGENT),
     (".claude/hooks", AGENT),
     (".claude/commands", AGENT),
@@ -324,29 +290,22 @@ const KEPT: &[Row] = &[
     (".claude/output-styles", AGENT),
     (".claude/CLAUDE.md", AGENT),
     (".claude/statusline*", AGENT),
-    (".mcp.json", AGENT),
-    (".agents", AGENT),
-    (".cursor", AGENT),
     (".codex/config*", AGENT),
     (".codex/hooks*", AGENT),
     (".codex/prompts", AGENT),
     (".codex/rules", AGENT),
     (".codex/AGENTS*.md", AGENT),
-    (".gemini", AGENT),
-    (".qwen", AGENT),
-    (".windsurf", AGENT),
     (".codeium/windsurf", AGENT),
     (".aider*", AGENT),
-    (".continue", AGENT),
     (".config/goose", AGENT),
     (".config/amp", AGENT),
     (".config/crush", AGENT),
     (".opencode/bin", PROGRAM),
-    (".codewright", OWN),
-    ("opencode.json*", OWN),
-    ("codewright.json*", OWN),
-    ("tui.json*", OWN),
 ];
+
+/// Control files of which only parts stay as they are, because programs of the user keep their state there. The parts of the
+/// first two are rows of [`KEPT`], those of the others are [`CONFIGURATION`].
+const IN_PARTS: &[&str] = &[".claude", ".codex", ".opencode", ".config/opencode"];
 
 /// The entries of the original's configuration directories that decide what this program may do. A plugin keeps its own
 /// settings there, and skills that it installs.
@@ -409,8 +368,8 @@ pub(super) fn writable(dirs: &Dirs) -> Vec<PathBuf> {
 
 /// The names that stay as they are, by directory. `write` are exceptions that the user configured.
 pub(super) fn kept(dirs: &Dirs, programs: &[PathBuf], write: &[PathBuf]) -> Vec<Guarded> {
-    let rows = KEPT.iter().map(|(row, _)| *row).chain(SECRETS.iter().copied());
-    let mut paths: Vec<PathBuf> = rows.flat_map(|row| places(dirs, row)).collect();
+    let rows = KEPT.iter().map(|(row, _)| *row).chain(SECRETS.iter().copied()).map(str::to_owned);
+    let mut paths: Vec<PathBuf> = rows.chain(control_files()).flat_map(|row| places(dirs, &row)).collect();
     for directory in [&dirs.config, &dirs.home.join(".opencode")] {
         paths.extend(CONFIGURATION.iter().map(|name| directory.join(name)));
     }
@@ -422,6 +381,14 @@ pub(super) fn kept(dirs: &Dirs, programs: &[PathBuf], write: &[PathBuf]) -> Vec<
     paths.extend(programs.iter().filter(|path| is_program_directory(dirs, path)).cloned());
     paths.retain(|path| !write.iter().any(|write| path.starts_with(write)));
     by_directory(paths.iter(), write)
+}
+
+/// The control files of a project as rows. A program that reads one in a project reads it in the home directory, too.
+fn control_files() -> impl Iterator<Item = String> {
+    let all = control::guarded(Path::new("")).into_iter();
+    let row = |one: Guarded| one.patterns.into_iter().map(move |name| one.directory.join(name));
+    let rows = all.flat_map(row).map(|row| row.to_string_lossy().into_owned());
+    rows.filter(|row| !IN_PARTS.contains(&row.as_str()))
 }
 
 /// The paths of names without a star.
@@ -519,7 +486,7 @@ mod tests {
     fn is_in(row: &Guarded, path: &Path) -> bool {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return false };
         let name = folded_name(&name.to_string_lossy());
-        let matches = |pattern: &String| crate::permission::control::matches_name(pattern, &name);
+        let matches = |pattern: &String| control::matches_name(pattern, &name);
         row.directory == parent && !row.except.contains(&name) && row.patterns.iter().any(matches)
     }
 
@@ -589,7 +556,7 @@ mod tests {
     #[test]
     fn state_is_kept_in_a_project_and_configuration_is_not() {
         let row = |name: &str| vec![name.to_owned()];
-        let mut guarded = crate::permission::control::guarded(Path::new("/work"));
+        let mut guarded = control::guarded(Path::new("/work"));
         let mut below = Below::default();
         below.outside_packages.rows = vec![row(".opencode"), row(".codewright")];
         free_project_directory(&mut guarded, &mut below, &["/work/.opencode/tool".into()]);
@@ -627,9 +594,25 @@ mod tests {
 
     #[test]
     fn every_row_has_one_star_at_most() {
-        for (row, reason) in KEPT {
+        let all = control_files().map(|row| (row, SHELL)).collect::<Vec<_>>();
+        let all = all.iter().map(|(row, reason)| (row.as_str(), *reason)).chain(KEPT.iter().copied());
+        for (row, reason) in all {
             let (above, name) = row.rsplit_once('/').unwrap_or(("", row));
             assert!(!above.contains('*') && name.matches('*').count() < 2 && !reason.is_empty(), "{row}");
         }
+    }
+
+    #[test]
+    fn every_control_file_of_a_project_is_kept() {
+        let dirs = dirs(&[]);
+        let rows: Vec<String> = control_files().collect();
+        for row in &rows {
+            assert!(is_kept(&dirs, &[], &format!("/home/ann/{}", row.replace('*', "x"))), "{row}");
+        }
+        let twice: Vec<_> = KEPT
+            .iter()
+            .filter(|(row, _)| rows.iter().any(|other| control::matches_name(other, row)))
+            .collect();
+        assert!(twice.is_empty(), "control files are kept without a row: {twice:?}");
     }
 }
