@@ -187,6 +187,26 @@ fn lines_with_git_alone_create_repositories_and_others_do_not() -> Result<()> {
 }
 
 #[test]
+fn a_refused_clone_names_the_setting_that_is_the_reason() -> Result<()> {
+    let calls = vec![call("bash", json!({"command": "git clone -q . copy", "description": "d"}))];
+    let (stage, results, _) = played(
+        |stage, _| {
+            let text = "[user]\n\tname = a\n\temail = a@b\n[core]\n\thooksPath = .githooks\n";
+            std::fs::write(stage.project.home().join(".gitconfig"), text)?;
+            stage.project.write("a", "x\n")?;
+            Ok(())
+        },
+        calls,
+    )?;
+    if is_enforced(&stage)? {
+        assert!(!stage.project.path("copy/.git").exists());
+        let setting = format!("`core.hooksPath` in `{}/.gitconfig`", stage.project.home().display());
+        check_has(&results.join("\n"), &[&setting, "/.githooks` in the project, which git would run"]);
+    }
+    Ok(())
+}
+
+#[test]
 fn a_denial_outside_of_a_repository_means_the_directory() -> Result<()> {
     let rules = json!({"read": {"secret.txt": "deny", "keys/*": "deny"}, "edit": {"secret.txt": "deny"}});
     for (tool, input, is_denied) in [
