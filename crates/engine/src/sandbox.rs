@@ -156,7 +156,7 @@ impl<'a> Subject<'a> {
     fn sandbox(&self) -> Result<Prepared, Error> {
         let root = self.root();
         let granted = self.granted_writes();
-        let Shared { temporary, caches, blank, notes } = Shared::open(&shared::Request {
+        let Shared { temporary, caches, blank, mut notes } = Shared::open(&shared::Request {
             dirs: self.dirs,
             variables: self.variables,
             session: self.session_id.as_str(),
@@ -198,7 +198,8 @@ impl<'a> Subject<'a> {
         // The user named these, and may name one inside of another.
         allow(&mut of_home, &self.config.write);
         guarded.extend(of_home);
-        let below = self.below(&write, &granted);
+        let (below, refusal) = self.below(&write, &granted);
+        notes.extend(refusal);
         // Their content controls nothing outside of the sandbox.
         if let Some(caches) = &caches {
             let directory = caches.directory();
@@ -272,8 +273,8 @@ impl<'a> Subject<'a> {
         directories
     }
 
-    /// The names that the command cannot create at any depth.
-    fn below(&self, write: &[PathBuf], granted: &[PathBuf]) -> Below {
+    /// The names that the command cannot create at any depth, and why a command of git that creates repositories cannot do so.
+    fn below(&self, write: &[PathBuf], granted: &[PathBuf]) -> (Below, Option<String>) {
         let root = self.root();
         // The directory of a repository is known by its name.
         let named = |path: &PathBuf| match path.parent() {
@@ -292,8 +293,17 @@ impl<'a> Subject<'a> {
         let configured = self.config.write.iter().filter(|path| path.starts_with(root) && *path != root);
         let granted = granted.cloned().chain(locks).chain(configured.cloned()).collect();
         let repository = git::directory(root);
-        let has_programs =
-            || !git::targets(root, repository.as_deref(), self.variables, &self.dirs.home).is_empty();
+        let mut refusal = None;
+        let has_programs = || {
+            let named = git::naming(root, repository.as_deref(), self.variables, &self.dirs.home);
+            refusal = named.map(|named| {
+                format!(
+                    "Git cannot create a repository in the project with this command, because {named} in the project, \
+                     which git would run."
+                )
+            });
+            refusal.is_some()
+        };
         let repositories = repositories::of(self.granted, repository.as_deref(), has_programs);
         let mut below = control::below(root, directories, granted, repositories);
         if write.iter().any(|path| path == root) {
@@ -304,7 +314,7 @@ impl<'a> Subject<'a> {
                 None => packages.packages.clear(),
             }
         }
-        below
+        (below, refusal)
     }
 
     /// Whether the command has the network of the machine, by the configuration or by a reply about this command.

@@ -269,22 +269,29 @@ fn with_implied(request: &Ask, open: &[&Implied]) -> Ask {
     question
 }
 
-/// Narrows what a reply of "always" allows if the request contains a command that cannot be undone. Such a command is
-/// allowed by the pattern of its table row, and every other command of the request only in exactly the same form.
+/// Narrows what a reply of "always" allows if the request contains a command that cannot be undone: each command of the
+/// request in exactly the same form, and nothing if the target of one is unknown.
 fn narrow(question: &mut Ask, open: &[&Implied]) {
     let is_grave =
         |implied: &&&Implied| implied.permission == question.permission && implied.irreversible.is_some();
     let grave: Vec<_> = open.iter().filter(is_grave).collect();
     let Some(reason) = grave.iter().find_map(|implied| implied.irreversible) else { return };
-    let is_other = |pattern: &&String| !grave.iter().any(|implied| implied.display() == **pattern);
-    let others: Vec<_> = question.patterns.iter().filter(is_other).cloned().collect();
-    question.always = exact(&others);
-    for always in grave.iter().filter_map(|implied| implied.always.clone()) {
-        if !question.always.contains(&always) {
-            question.always.push(always);
+    let is_unknown = grave.iter().any(|implied| implied.certainty != Certainty::Stated);
+    if is_unknown || grave.iter().any(|implied| implied.always.is_none()) {
+        // The request would be asked again, and part of what it covers could be something else then.
+        question.always.clear();
+    } else {
+        let is_other = |pattern: &&String| !grave.iter().any(|implied| implied.display() == **pattern);
+        let others: Vec<_> = question.patterns.iter().filter(is_other).cloned().collect();
+        question.always = exact(&others);
+        for always in grave.iter().filter_map(|implied| implied.always.clone()) {
+            if !question.always.contains(&always) {
+                question.always.push(always);
+            }
         }
     }
-    question.metadata.insert(Ask::IRREVERSIBLE.to_owned(), reason.into());
+    let unknown = if is_unknown { "; the target is unknown until it runs" } else { "" };
+    question.metadata.insert(Ask::IRREVERSIBLE.to_owned(), format!("{reason}{unknown}").into());
     question.irreversible = Some(reason);
 }
 

@@ -203,23 +203,30 @@ fn a_stored_reply_says_who_gave_it() -> Result<()> {
 }
 
 /// Commands that ask by default, and what "always" covers.
-const GRAVE: [(&str, &[&str]); 16] = [
-    ("git push --force", &["git push --force *"]),
+const GRAVE: [(&str, &[&str]); 23] = [
+    ("git push --force", &["git push --force"]),
+    ("git push --force origin main", &["git push --force origin main"]),
     ("git push origin +main", &["git push origin +main"]),
-    ("git push -q --force-with-lease", &["git push -q --force-with-lease *"]),
-    ("git -C src push -f", &["git -C src push -f *"]),
-    ("sh -c 'git push \"-f\" origin main'", &["git push -f *"]),
-    ("timeout 5 env A=1 git push --delete origin x", &["git push --delete *"]),
-    ("echo origin | xargs git push --mirror", &["git push --mirror *"]),
-    ("f=--force; git push $f", &["git push --force *"]),
-    ("git clean -fdx", &["git clean -fdx *"]),
-    ("true && npm publish", &["npm publish *"]),
-    ("nice cargo publish --token x", &["cargo publish *"]),
-    ("psql shop <<< 'DROP  TABLE orders'", &["psql shop"]),
+    ("git push -q --force-with-lease", &["git push -q --force-with-lease"]),
+    ("git -C src push -f", &["git -C src push -f"]),
+    ("sh -c 'git push \"-f\" origin main'", &["git push -f origin main"]),
+    ("timeout 5 env A=1 git push --delete origin x", &["git push --delete origin x"]),
+    ("echo origin | xargs git push --mirror", &[]),
+    ("f=--force; git push $f", &["git push --force"]),
+    ("git clean -fdx", &["git clean -fdx"]),
+    ("true && npm publish", &["npm publish"]),
+    ("kubectl delete pod x", &["kubectl delete pod x"]),
+    ("nice cargo publish --token x", &["cargo publish --token x"]),
+    ("psql shop <<< 'DROP  TABLE orders'", &["psql shop <<< DROP  TABLE orders"]),
     ("rm -rf src", &["rm -rf src"]),
     ("rm -r target src", &["rm -r target src"]),
     ("cd src/.. && /bin/rm -fr ./src", &["rm -fr ./src"]),
     ("rm -rf s*", &[]),
+    ("find . -name src -type d -exec rm -rf {} +", &[]),
+    ("find . -name target -o -name src -exec rm -rf {} +", &[]),
+    ("find . -name src -type d -print0 | xargs -0 rm -rf", &[]),
+    ("find . -name target -type d -print; xargs rm -rf < list.txt", &[]),
+    ("T=$(mktemp -d -p src); rm -rf $T", &[]),
 ];
 
 #[test]
@@ -241,7 +248,20 @@ fn a_command_that_cannot_be_undone_asks_by_default() -> Result<()> {
 }
 
 /// Ordinary commands, whose failure does not matter.
-const ORDINARY: [&str; 15] = [
+const ORDINARY: [&str; 28] = [
+    "find . -name node_modules -type d -prune -exec ls -d {} +",
+    "cd sub && ls && cd ..",
+    "cd sub && cd .. && git status",
+    "pushd sub && cd .. && popd",
+    "T=$(mktemp -d) && touch \"$T/a\" && rm -rf \"$T\"",
+    "rm -rf $(mktemp -d)",
+    "git init -q ini",
+    "mkdir t && cd t && git init -q",
+    "cat /proc/self/mounts > /dev/null",
+    "ls /proc/self/fd",
+    "find . -name node_modules -type d -prune -exec rm -rf {} +",
+    "find . -name target -type d | xargs rm -rf",
+    "find . \\( -name __pycache__ -o -name target \\) -type d -exec rm -rf {} +",
     "git push || true",
     "git push --force --dry-run || true",
     "git clean -n",
@@ -305,12 +325,71 @@ fn always_covers_the_same_command_and_no_other() -> Result<()> {
 #[test]
 fn an_approval_of_the_prefix_does_not_cover_what_cannot_be_undone() -> Result<()> {
     let commands =
-        ["git push", "git push origin", "git push --force", "git push --force origin", "git push -f"];
+        ["git push", "git push origin", "git push --force", "git push --force", "git push --force origin"];
     let stage = stage(commands.map(bash))?;
     rules(&stage, json!({"bash": {"git push *": "ask"}}))?;
     let found = requests(&stage, commands.len(), "always")?;
     let asks: Vec<_> = found.iter().map(Option::is_some).collect();
     assert_eq!(asks, [true, false, true, false, true]);
+    Ok(())
+}
+
+/// Commands that cannot be undone, and the same ones with another target.
+const OTHER_TARGETS: [(&str, &str); 7] = [
+    ("git push --force origin a", "git push --force origin main"),
+    ("kubectl delete pod x", "kubectl delete ns prod"),
+    ("gh repo delete a/b --yes", "gh repo delete a/c --yes"),
+    ("terraform destroy", "terraform destroy -target x"),
+    ("npm publish", "npm publish --tag x"),
+    ("psql -c 'drop database a'", "psql -c 'drop database b'"),
+    ("psql <<< 'drop database a'", "psql <<< 'drop database b'"),
+];
+
+#[test]
+fn always_covers_no_other_target() -> Result<()> {
+    let all: Vec<&str> = OTHER_TARGETS.iter().flat_map(|(first, other)| [*first, first, other]).collect();
+    let stage = stage(all.iter().map(|command| bash(&format!("false && {command} || true"))))?;
+    let found = requests(&stage, all.len(), "always")?;
+    for (at, (first, other)) in OTHER_TARGETS.iter().enumerate() {
+        let asks: Vec<_> = found[3 * at..3 * at + 3].iter().map(Option::is_some).collect();
+        assert_eq!(asks, [true, false, true], "`{first}`, again, then `{other}`");
+    }
+    Ok(())
+}
+
+/// Commands that delete a directory whose name is known only when they run, and the text of the request.
+const UNKNOWN_TARGETS: [(&str, &str); 7] = [
+    ("rm -rf $(cat list.txt)", "rm -rf $(cat list.txt)"),
+    ("D=$(cat list.txt); rm -rf $D", "rm -rf $D"),
+    ("D=$(cat list.txt); rm -rf \"$D\" 2>/dev/null", "rm -rf \"$D\""),
+    ("rm -rf `sed s/target/src/ list.txt`", "rm -rf `sed s/target/src/ list.txt`"),
+    ("rm -rf $(awk '{print $1}' list.txt)", "rm -rf $(awk '{print $1}' list.txt)"),
+    ("cat list.txt | xargs rm -rf", "rm -rf \u{2026}"),
+    ("cat list.txt | while read d; do rm -rf \"$d\"; done", "rm -rf \"$d\""),
+];
+
+#[test]
+fn an_unknown_target_is_never_named_and_never_allowed_for_later() -> Result<()> {
+    for all_ask in [false, true] {
+        let stage = prepared(
+            UNKNOWN_TARGETS.iter().fold(Script::new(), |script, (line, _)| script.turn(bash(line))),
+        )?;
+        stage.project.write("list.txt", "src\n")?;
+        if all_ask {
+            rules(&stage, json!({"bash": "ask"}))?;
+        }
+        let found = requests(&stage, UNKNOWN_TARGETS.len(), "reject")?;
+        for ((command, shown), asked) in UNKNOWN_TARGETS.iter().zip(found) {
+            let asked = asked.with_context(|| format!("`{command}` did not ask"))?;
+            let patterns = asked["patterns"].as_array().context("no patterns")?;
+            assert!(patterns.contains(&json!(shown)), "{command}: {asked:#}");
+            let is_named = |pattern: &Value| *pattern == "rm -rf list.txt" || *pattern == "rm -rf src";
+            assert!(!patterns.iter().any(is_named), "{command}: {asked:#}");
+            assert_eq!(asked["always"], json!([]), "{command}");
+            let because = asked["metadata"]["asked"]["because"].as_str().unwrap_or_default();
+            check_has(because, &["the target is unknown until it runs", "cannot be undone"]);
+        }
+    }
     Ok(())
 }
 
@@ -336,7 +415,7 @@ fn run_says_why_it_rejects_and_which_line_allows_it() -> Result<()> {
         &[
             "! permission requested: bash (git clean -fd); auto-rejecting\n",
             "! asked because it deletes files that git does not have, and this cannot be undone\n",
-            r#"! a rule in your own configuration allows it: {"permission":{"bash":{"git clean -fd *":"allow"}}}"#,
+            r#"! a rule in your own configuration allows it: {"permission":{"bash":{"git clean -fd":"allow"}}}"#,
         ],
     );
     assert!(stage.project.path("notes.txt").exists());

@@ -187,6 +187,51 @@ fn lines_with_git_alone_create_repositories_and_others_do_not() -> Result<()> {
 }
 
 #[test]
+fn a_refused_clone_names_the_setting_that_is_the_reason() -> Result<()> {
+    let calls = vec![call("bash", json!({"command": "git clone -q . copy", "description": "d"}))];
+    let (stage, results, _) = played(
+        |stage, _| {
+            let text = "[user]\n\tname = a\n\temail = a@b\n[core]\n\thooksPath = .githooks\n";
+            std::fs::write(stage.project.home().join(".gitconfig"), text)?;
+            stage.project.write("a", "x\n")?;
+            Ok(())
+        },
+        calls,
+    )?;
+    if is_enforced(&stage)? {
+        assert!(!stage.project.path("copy/.git").exists());
+        let setting = format!("`core.hooksPath` in `{}/.gitconfig`", stage.project.home().display());
+        check_has(&results.join("\n"), &[&setting, "/.githooks` in the project, which git would run"]);
+    }
+    Ok(())
+}
+
+#[test]
+fn the_hint_about_a_refused_redirection_names_its_file_and_not_the_shell() -> Result<()> {
+    // The line does not name the file, so nothing is asked.
+    let eval =
+        |file: &str| call("bash", json!({"command": format!("eval \"$(cat {file})\""), "description": "d"}));
+    let (stage, results, _) = played(
+        |stage, config| {
+            config["sandbox"] = json!({"hide": [stage.project.path("hid")]});
+            stage.project.write("hid/old", "x\n")?;
+            stage.project.write("inside", "echo x > hid/new")?;
+            stage.project.write("outside", "echo x > /var/new-file")?;
+            Ok(())
+        },
+        vec![eval("outside"), eval("inside")],
+    )?;
+    if is_enforced(&stage)? {
+        let text = results.join("\n");
+        check_has(&text, &["`/var/new-file` is read-only", r#"{"write":["/var/new-file"]}"#]);
+        check_has(&text, &["hid/new` is in a hidden directory"]);
+        assert!(!text.contains("bash` is"), "{text}");
+        assert!(!stage.project.path("hid/new").exists());
+    }
+    Ok(())
+}
+
+#[test]
 fn a_denial_outside_of_a_repository_means_the_directory() -> Result<()> {
     let rules = json!({"read": {"secret.txt": "deny", "keys/*": "deny"}, "edit": {"secret.txt": "deny"}});
     for (tool, input, is_denied) in [

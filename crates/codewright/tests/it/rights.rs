@@ -287,6 +287,41 @@ fn a_server_of_the_user_writes_its_own_files_and_no_files_that_others_obey() -> 
     Ok(())
 }
 
+/// Control files of which programs keep parts in the home directory.
+const IN_PARTS: &[&str] = &[".claude", ".codex", ".opencode", ".config/opencode"];
+
+/// A path for each row of the table of control files of a project. `athome` has those of the home directory.
+fn rows_of_the_table() -> Vec<String> {
+    let quoted = |text: &str| text.split('"').skip(1).step_by(2).collect::<Vec<_>>().join("/");
+    let table = include_str!("../../../permission/src/control/table.rs");
+    let table = table.split_once("const TABLE: &[Row]").map(|(_, rest)| rest).unwrap_or_default();
+    let rows =
+        table.split("&[").skip(2).filter_map(|rest| rest.split_once("])")).map(|(names, _)| quoted(names));
+    let rows = rows.filter(|row| !row.is_empty() && !IN_PARTS.contains(&row.as_str()));
+    rows.map(|row| row.replace('*', "x")).collect()
+}
+
+#[test]
+fn a_server_of_the_user_creates_no_file_of_the_table() -> Result<()> {
+    let rows = rows_of_the_table();
+    for expected in [".kiro", ".xonshrc", "x.code-workspace"] {
+        assert!(rows.iter().any(|row| row == expected), "{expected} is not in {rows:?}");
+    }
+    let stage = stage(Script::new().text("Done."), &json!({}))?;
+    if !is_enforced(&stage)? {
+        return Ok(());
+    }
+    let (server, results) = (stage.project.home().join("writer.py"), stage.project.path("results"));
+    fs::write(&server, WRITER)?;
+    let mut words = vec!["python3".to_owned(), server.display().to_string(), results.display().to_string()];
+    words.extend(OWN.iter().map(|&name| name.to_owned()).chain(rows));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    configure(&stage, &local(&words))?;
+    program(&stage.project, ["run", "hi"]).finish()?.success()?;
+    assert_eq!(stage.project.read("results")?, OWN.join("\n"));
+    Ok(())
+}
+
 #[test]
 fn a_confined_server_has_the_project_alone() -> Result<()> {
     let stage = stage(Script::new().text("Done."), &json!({}))?;

@@ -329,6 +329,23 @@ fn length(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
 
 /// The files in the worktree that the existing settings of git name: programs, hooks and files with other settings.
 pub(crate) fn targets(root: &Path, common: Option<&Path>, variables: &Env, home: &Path) -> Vec<Guarded> {
+    named_by_settings(root, common, variables, home).into_iter().map(|(row, _)| row).collect()
+}
+
+/// The first setting that names a file in the worktree, and this file, for the model; `None` if there is none.
+pub(super) fn naming(root: &Path, common: Option<&Path>, variables: &Env, home: &Path) -> Option<String> {
+    let (row, setting) = named_by_settings(root, common, variables, home).into_iter().next()?;
+    let name = row.patterns.first()?;
+    Some(format!("{setting} names `{}`", row.directory.join(name).display()))
+}
+
+/// The files that settings name, each with the setting.
+fn named_by_settings(
+    root: &Path,
+    common: Option<&Path>,
+    variables: &Env,
+    home: &Path,
+) -> Vec<(Guarded, String)> {
     let own = variables.filled(env::XDG_CONFIG_HOME).map_or_else(|| home.join(".config"), PathBuf::from);
     let of_user = [home.join(".gitconfig"), own.join("git/config"), PathBuf::from("/etc/gitconfig")];
     let administration = linked(&root.join(".git"));
@@ -336,7 +353,7 @@ pub(crate) fn targets(root: &Path, common: Option<&Path>, variables: &Env, home:
     let of_repository =
         directories.flat_map(|path| ["config", "config.worktree"].map(|name| path.join(name)));
     let mut waiting: Vec<PathBuf> = of_repository.chain(of_user).collect();
-    let (mut seen, mut rows): (Vec<PathBuf>, Vec<Guarded>) = (Vec::new(), Vec::new());
+    let (mut seen, mut rows): (Vec<PathBuf>, Vec<(Guarded, String)>) = (Vec::new(), Vec::new());
     while let Some(file) = waiting.pop() {
         let is_small =
             file.metadata().is_ok_and(|about| about.is_file() && about.len() <= MAX_SETTINGS_BYTES);
@@ -358,7 +375,9 @@ pub(crate) fn targets(root: &Path, common: Option<&Path>, variables: &Env, home:
                 if let (Some(above), Some(name), true) =
                     (path.parent(), path.file_name(), is_inside && rows.len() < MAX_TARGETS)
                 {
-                    rows.push(row(above, &[&folded_name(&name.to_string_lossy())]));
+                    let key = if setting.key == "hookspath" { "hooksPath" } else { &setting.key };
+                    let shown = format!("`{}.{key}` in `{}`", setting.section, file.display());
+                    rows.push((row(above, &[&folded_name(&name.to_string_lossy())]), shown));
                 }
             }
         }
@@ -486,6 +505,9 @@ mod tests {
         found.sort();
         let expected = ["ci/hooks", "extra", "other", "tools/clean.py", "watch.sh"];
         assert_eq!(found, expected.map(|name| work.join(name)));
+        let shown = naming(&work, Some(&work.join(".git")), &Env::default(), &root.join("home")).unwrap();
+        assert!(shown.starts_with(&format!("`core.hooksPath` in `{}", work.display())), "{shown}");
+        assert!(shown.ends_with("work/ci/hooks`"), "{shown}");
     }
 
     #[test]

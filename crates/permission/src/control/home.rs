@@ -226,7 +226,7 @@ pub(super) const HOME: &[HomeRow] = &[
         "installers of programs",
         ".cabal/bin, .opam, .dotnet/tools, .composer/vendor, .config/composer, .pub-cache/bin, .krew, \
          .local/share/uv/tools, .local/share/pipx, .local/pipx, .rye/shims, .rye/self, .pixi/bin, \
-         .local/share/gh, .local/share/flatpak, .foundry/bin, .local/share/coursier/bin, .nimble/bin, .mix/escripts, .luarocks/bin",
+         .docker/cli-plugins, .moon/bin, .jbang/bin, .local/opt, .local/share/gh, .local/share/flatpak, .foundry/bin, .local/share/coursier/bin, .nimble/bin, .mix/escripts, .luarocks/bin",
     ),
     row(
         PROGRAM,

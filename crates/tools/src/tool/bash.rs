@@ -2,6 +2,7 @@
 
 mod arity;
 mod braces;
+mod found;
 mod git;
 mod irreversible;
 mod limits;

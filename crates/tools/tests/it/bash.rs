@@ -171,7 +171,18 @@ async fn commands_and_directories_need_permission() {
     std::fs::write(outside.join("x.txt"), "x").expect("written");
     project.file("sub/x", "");
     std::os::unix::fs::symlink(&outside, project.root.join("link")).expect("linked");
-    let cases: [(&str, &[&str]); 18] = [
+    let cases: [(&str, &[&str]); 29] = [
+        ("cd sub && ls && cd ..", &[]),
+        ("cd sub && cd .. && ls ./sub && cd sub && cd ..", &[]),
+        ("pushd sub && cd .. && popd", &[]),
+        ("cd sub > log && ls | cat && cd ..", &[]),
+        ("cd sub && cd ../..", &[""]),
+        ("cd sub; cd ..", &[""]),
+        ("cd sub && cd .. ; cd ..", &[""]),
+        ("cd sub & cd ..", &[""]),
+        ("(cd sub) && cd ..", &[""]),
+        ("cd sub | cat && cd ..", &[""]),
+        ("cd link && cd ..", &["outside", ""]),
         ("cat $O/outside/x.txt", &["outside"]),
         ("cat ../outside/x.txt ../outside/y.txt", &["outside"]),
         ("cat 'link/x.txt'", &["outside"]),

@@ -380,7 +380,9 @@ pub(super) fn warn_permission(request: &PermissionRequest, allowed: bool) {
 
 /// The line of the configuration that allows a request, if a rule can.
 fn allowing(request: &PermissionRequest) -> Option<String> {
-    if request.permission == "sandbox" {
+    // Nothing of a command that cannot be undone is offered for later if its target is unknown or a wildcard.
+    let is_never = request.metadata.contains_key("irreversible") && request.always.is_empty();
+    if request.permission == "sandbox" || is_never {
         return None;
     }
     // The narrow patterns, also where "always" would cover everything.

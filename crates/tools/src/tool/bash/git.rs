@@ -526,6 +526,19 @@ pub(super) fn creates(words: &[Word]) -> Option<&str> {
     Some(".")
 }
 
+/// Whether a command creates a repository without a template or settings that the line names.
+pub(super) fn creates_plainly(words: &[Word]) -> bool {
+    let [git, init, rest @ ..] = words else { return false };
+    let is_usual = |word: &Word| {
+        let text = word.text();
+        word.is_closed
+            && (!word.is_option()
+                || ["-q", "--quiet", "-b"].contains(&text)
+                || text.starts_with("--initial-branch"))
+    };
+    git.text() == "git" && init.text() == "init" && rest.iter().all(is_usual)
+}
+
 fn configured(arguments: &[Word]) -> Vec<Inner> {
     let plain: Vec<&Word> =
         arguments.iter().filter(|word| !word.is_option() && word.text() != "set").collect();

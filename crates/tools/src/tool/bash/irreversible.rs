@@ -7,7 +7,7 @@
 use super::git;
 use super::line::Input;
 use super::word::Word;
-use crate::{Implied, UNKNOWN};
+use crate::{Certainty, Implied, UNKNOWN};
 
 /// A row: programs, the words of an action, and the reason for the user, which is its effect.
 struct Row {
@@ -154,12 +154,12 @@ pub(super) fn found(words: &[Word], input: &Input) -> Option<Implied> {
         values => values.iter().map(String::as_str).collect(),
     });
     let (all, each) = (texts(words), each.collect::<Vec<_>>());
-    let found = [&all, &each].into_iter().find_map(|texts| of_command(texts, git_start(words, texts)));
-    if let Some(Found { end, reason }) = found {
-        return Some(effect(&all, end.filter(|end| *end <= all.len()), reason));
+    let reason = [&all, &each].into_iter().find_map(|texts| of_command(texts, git_start(words, texts)));
+    if let Some(reason) = reason {
+        return Some(effect(words, reason));
     }
     let is_deleting = CLIENTS.contains(&name_of(all.first()?)) && deletes(&all, input);
-    is_deleting.then(|| effect(&all, None, DROPS))
+    is_deleting.then(|| effect(&with_statement(words, input), DROPS))
 }
 
 /// The directories that `rm` deletes with their content; `None` for other commands.
@@ -185,33 +185,46 @@ pub(super) fn removed(words: &[Word]) -> Option<Vec<&Word>> {
 
 /// The effect of deleting directories.
 pub(super) fn removal(words: &[Word]) -> Implied {
-    effect(&texts(words), None, DELETES)
+    effect(words, DELETES)
 }
 
 fn texts(words: &[Word]) -> Vec<&str> {
     words.iter().map(Word::text).collect()
 }
 
-/// The effect for the permission rules. "Always" covers the words up to `end`, or without it exactly this command.
-fn effect(words: &[&str], end: Option<usize>, reason: &'static str) -> Implied {
-    let joined = |words: &[&str]| {
-        let (first, rest) = words.split_first().unwrap_or((&"", &[]));
-        [&[name_of(first)], rest].concat().join(" ")
+/// The words of a client of databases with the statements in its input.
+fn with_statement(words: &[Word], input: &Input) -> Vec<Word> {
+    let statement = match input {
+        Input::Nothing => return words.to_vec(),
+        Input::Text(text) if text.is_fixed => Word::fixed(text.text().trim()),
+        Input::Text(_) | Input::Piped(_) | Input::Found(..) => Word::unknown(&UNKNOWN.to_string()),
     };
-    let (whole, prefix) = (joined(words), joined(&words[..end.unwrap_or(words.len())]));
+    words.iter().cloned().chain([Word::fixed("<<<"), statement]).collect()
+}
+
+/// The effect for the permission rules. "Always" covers exactly this command, because its target is what the user decides
+/// about. A word whose values are not all known is shown as it is written, never as a value that it may have.
+fn effect(words: &[Word], reason: &'static str) -> Implied {
+    let is_known = |word: &Word| word.is_closed && !word.values.is_empty();
+    let shown = |word: &Word| if is_known(word) { word.values.join(" ") } else { word.raw.clone() };
+    let mut texts: Vec<String> = words.iter().map(shown).collect();
+    texts.dedup_by(|word, before| word == before && word.contains(UNKNOWN));
+    if let Some(first) = texts.first_mut() {
+        *first = name_of(first).to_owned();
+    }
+    let whole = texts.join(" ");
     // A pattern with a wildcard of the command would cover more than the command, and so would one whose arguments come from
     // somewhere else: `find … -exec rm -rf {}` and `xargs rm -rf`.
     let is_filled =
-        prefix.contains("{}") || (end.is_none() && words.iter().skip(1).all(|word| word.starts_with('-')));
-    let is_exact = !prefix.contains(['*', '?', UNKNOWN]) && !is_filled;
-    let always = if end.is_some() { format!("{prefix} *") } else { prefix };
-    Implied { always: is_exact.then_some(always), irreversible: Some(reason), ..Implied::new("bash", &whole) }
-}
-
-struct Found {
-    /// The number of words that identify the action. Without it only the whole command does.
-    end: Option<usize>,
-    reason: &'static str,
+        whole.contains("{}") || (texts.len() > 1 && texts.iter().skip(1).all(|word| word.starts_with('-')));
+    let is_stated = words.iter().all(is_known);
+    let is_exact = is_stated && !whole.contains(['*', '?', UNKNOWN]) && !is_filled;
+    Implied {
+        always: is_exact.then(|| whole.clone()),
+        certainty: if is_stated { Certainty::Stated } else { Certainty::Possible },
+        irreversible: Some(reason),
+        ..Implied::new("bash", &whole)
+    }
 }
 
 fn name_of(word: &str) -> &str {
@@ -224,7 +237,8 @@ fn git_start(words: &[Word], texts: &[&str]) -> usize {
     before.min(texts.len())
 }
 
-fn of_command(words: &[&str], git_start: usize) -> Option<Found> {
+/// The reason why a command cannot be undone.
+fn of_command(words: &[&str], git_start: usize) -> Option<&'static str> {
     let (first, rest) = words.split_first()?;
     let program = name_of(first);
     let is_git = program == "git";
@@ -276,17 +290,11 @@ impl<'a> Split<'a> {
 }
 
 impl Row {
-    fn find(&self, words: &Split<'_>) -> Option<Found> {
-        let begin = (0..=words.plain.len()).find(|begin| self.fits(words, *begin))?;
-        let plain = words.plain[begin..].iter().take(self.words.len());
-        let option =
-            words.options.iter().find(|(_, option)| self.options.iter().any(|name| is(option, name)));
-        if !self.options.is_empty() && option.is_none() {
-            return None;
-        }
-        let option = option.filter(|_| !self.options.is_empty());
-        let end = plain.chain(option).map(|(at, _)| at + 1).max().unwrap_or(1);
-        Some(Found { end: Some(end), reason: self.reason })
+    fn find(&self, words: &Split<'_>) -> Option<&'static str> {
+        let is_action = (0..=words.plain.len()).any(|begin| self.fits(words, begin));
+        let has_option =
+            words.options.iter().any(|(_, option)| self.options.iter().any(|name| is(option, name)));
+        (is_action && (self.options.is_empty() || has_option)).then_some(self.reason)
     }
 
     /// Whether the words of the action begin at a place. The words before may be values of options.
@@ -323,26 +331,25 @@ fn abbreviates(option: &str, name: &str) -> bool {
 }
 
 /// A push of a reference that is overwritten (`+main`) or deleted (`:main`).
-fn overwritten(program: &str, words: &Split<'_>) -> Option<Found> {
+fn overwritten(program: &str, words: &Split<'_>) -> Option<&'static str> {
     let is_push = program == "git" && words.plain.first().is_some_and(|(_, word)| *word == "push");
     let is_over = words
         .plain
         .iter()
         .skip(2)
         .any(|(_, reference)| reference.starts_with(['+', ':']) && *reference != ":");
-    (is_push && is_over).then_some(Found { end: None, reason: OVERWRITES })
+    (is_push && is_over).then_some(OVERWRITES)
 }
 
 /// An action of a client of a remote system that deletes.
-fn in_cloud(program: &str, rest: &[&str]) -> Option<Found> {
+fn in_cloud(program: &str, rest: &[&str]) -> Option<&'static str> {
     let lower: Vec<String> = rest.iter().map(|word| word.to_ascii_lowercase()).collect();
     if matches!(program, "gh" | "glab") {
         let is_delete = |pair: &[String]| METHODS.contains(&pair[0].as_str()) && pair[1] == "delete";
         let joined = ["-xdelete", "--method=delete", "--request=delete"];
         let is_deleting =
             lower.windows(2).any(is_delete) || lower.iter().any(|word| joined.contains(&word.as_str()));
-        return (lower.first().is_some_and(|word| word == "api") && is_deleting)
-            .then_some(Found { end: None, reason: REMOTE });
+        return (lower.first().is_some_and(|word| word == "api") && is_deleting).then_some(REMOTE);
     }
     if !CLOUDS.contains(&program) {
         return None;
@@ -358,12 +365,12 @@ fn in_cloud(program: &str, rest: &[&str]) -> Option<Found> {
         let options = lower[..at].iter().filter(|word| is_option(word)).count();
         at - options < limit + options
     };
-    let at = (0..lower.len()).find(|at| !is_option(&lower[*at]) && is_early(*at) && acts(&lower[*at]))?;
-    Some(Found { end: Some(at + 2), reason: REMOTE })
+    let deletes = |at: usize| !is_option(&lower[at]) && is_early(at) && acts(&lower[at]);
+    (0..lower.len()).any(deletes).then_some(REMOTE)
 }
 
 /// The program that another one only starts.
-fn launched(program: &str, words: &[&str], split: &Split<'_>) -> Option<Found> {
+fn launched(program: &str, words: &[&str], split: &Split<'_>) -> Option<&'static str> {
     let (_, before) = LAUNCHERS.iter().find(|(names, _)| names.contains(&program))?;
     let mut plain = split.plain.iter();
     if !before.is_empty() && !plain.next().is_some_and(|(_, word)| before.contains(word)) {
@@ -371,8 +378,7 @@ fn launched(program: &str, words: &[&str], split: &Split<'_>) -> Option<Found> {
     }
     // `python -m twine` and `php artisan`.
     let (begin, _) = plain.find(|(_, word)| *word != "--")?;
-    let found = of_command(&words[*begin..], 1)?;
-    Some(Found { end: found.end.map(|end| end + begin), ..found })
+    of_command(&words[*begin..], 1)
 }
 
 /// Whether a statement in the arguments or the input of a client deletes.
@@ -380,7 +386,7 @@ fn deletes(words: &[&str], input: &Input) -> bool {
     let given = match input {
         Input::Text(text) if text.values.is_empty() => vec![text.raw.clone()],
         Input::Text(text) => text.values.clone(),
-        Input::Piped(named) => named.clone(),
+        Input::Piped(named) | Input::Found(named, _) => named.clone(),
         Input::Nothing => Vec::new(),
     };
     let text = [words.join(" "), given.join(" ")].join(" ").to_ascii_lowercase();
@@ -398,50 +404,49 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_undone_is_recognised_with_the_narrow_pattern() {
-        for (line, reason, always) in [
-            ("git push --force", OVERWRITES, "git push --force *"),
-            ("git push origin main --force", OVERWRITES, "git push origin main --force *"),
-            ("git -C sub push -uf origin main", OVERWRITES, "git -C sub push -uf *"),
-            ("git push --force-with-lease=main origin", OVERWRITES, "git push --force-with-lease=main *"),
-            ("git push --del origin x", OVERWRITES, "git push --del *"),
-            ("git push origin +main", OVERWRITES, "git push origin +main"),
-            ("git push origin :old", OVERWRITES, "git push origin :old"),
-            ("/usr/bin/git push --delete origin x", OVERWRITES, "git push --delete *"),
-            ("git clean -fdx", UNTRACKED, "git clean -fdx *"),
-            ("npm --tag next publish", PUBLISHES, "npm --tag next publish *"),
-            ("npm publish --access public", PUBLISHES, "npm publish *"),
-            ("npx npm publish", PUBLISHES, "npx npm publish *"),
-            ("npx prisma migrate reset", DROPS, "npx prisma migrate reset *"),
-            ("pnpm dlx vsce publish", PUBLISHES, "pnpm dlx vsce publish *"),
-            ("cargo publish --dry", PUBLISHES, "cargo publish *"),
-            ("python3 -m twine upload dist/x", PUBLISHES, "python3 -m twine upload *"),
-            ("gh release create v1", PUBLISHES, "gh release create *"),
-            ("gh repo delete a/b --yes", REMOTE, "gh repo delete *"),
-            ("gh api -X DELETE repos/a/b", REMOTE, "gh api -X DELETE repos/a/b"),
-            ("docker push image", PUBLISHES, "docker push *"),
-            ("docker --context prod image push x", PUBLISHES, "docker --context prod image push *"),
-            ("docker volume rm data", DATA, "docker volume rm *"),
-            ("./gradlew :app:publish", PUBLISHES, "gradlew :app:publish *"),
-            ("dropdb shop", DROPS, "dropdb *"),
-            ("psql -c DROP  DATABASE shop", DROPS, "psql -c DROP  DATABASE shop"),
-            ("sqlite3 a.db drop table x", DROPS, "sqlite3 a.db drop table x"),
-            ("redis-cli -n 2 FLUSHALL", DROPS, "redis-cli -n 2 FLUSHALL *"),
-            ("php artisan migrate:fresh", DROPS, "php artisan migrate:fresh *"),
-            ("terraform -chdir=infra destroy", REMOTE, "terraform -chdir=infra destroy *"),
-            ("kubectl -n prod delete pod x", REMOTE, "kubectl -n prod delete *"),
-            ("kubectl delete --dry-run=none pod x", REMOTE, "kubectl delete *"),
-            ("aws s3 rb s3://x", REMOTE, "aws s3 rb *"),
-            ("aws --profile p s3 rm --recursive s3://x", REMOTE, "aws --profile p s3 rm *"),
-            (
-                "gcloud compute instances --quiet delete x",
-                REMOTE,
-                "gcloud compute instances --quiet delete *",
-            ),
-            ("heroku apps:destroy x", REMOTE, "heroku apps:destroy *"),
+    fn what_cannot_be_undone_is_recognised_and_allowed_only_as_it_is() {
+        for (line, reason) in [
+            ("git push --force", OVERWRITES),
+            ("git push origin main --force", OVERWRITES),
+            ("git -C sub push -uf origin main", OVERWRITES),
+            ("git push --force-with-lease=main origin", OVERWRITES),
+            ("git push --del origin x", OVERWRITES),
+            ("git push origin +main", OVERWRITES),
+            ("git push origin :old", OVERWRITES),
+            ("/usr/bin/git push --delete origin x", OVERWRITES),
+            ("git clean -fdx", UNTRACKED),
+            ("npm --tag next publish", PUBLISHES),
+            ("npm publish --access public", PUBLISHES),
+            ("npx npm publish", PUBLISHES),
+            ("npx prisma migrate reset", DROPS),
+            ("pnpm dlx vsce publish", PUBLISHES),
+            ("cargo publish --dry", PUBLISHES),
+            ("python3 -m twine upload dist/x", PUBLISHES),
+            ("gh release create v1", PUBLISHES),
+            ("gh repo delete a/b --yes", REMOTE),
+            ("gh api -X DELETE repos/a/b", REMOTE),
+            ("docker push image", PUBLISHES),
+            ("docker --context prod image push x", PUBLISHES),
+            ("docker volume rm data", DATA),
+            ("./gradlew :app:publish", PUBLISHES),
+            ("dropdb shop", DROPS),
+            ("psql -c DROP  DATABASE shop", DROPS),
+            ("sqlite3 a.db drop table x", DROPS),
+            ("redis-cli -n 2 FLUSHALL", DROPS),
+            ("php artisan migrate:fresh", DROPS),
+            ("terraform -chdir=infra destroy", REMOTE),
+            ("kubectl -n prod delete pod x", REMOTE),
+            ("kubectl delete --dry-run=none pod x", REMOTE),
+            ("aws s3 rb s3://x", REMOTE),
+            ("aws --profile p s3 rm --recursive s3://x", REMOTE),
+            ("gcloud compute instances --quiet delete x", REMOTE),
+            ("heroku apps:destroy x", REMOTE),
         ] {
             let found = of(line).unwrap_or_else(|| panic!("{line} is not recognised"));
-            assert_eq!((found.irreversible, found.always.as_deref()), (Some(reason), Some(always)), "{line}");
+            assert_eq!((found.irreversible, found.certainty), (Some(reason), Certainty::Stated), "{line}");
+            let program = name_of(line.split(' ').next().unwrap());
+            let exact = format!("{program}{}", line.find(' ').map_or("", |at| &line[at..]));
+            assert_eq!((found.always, found.pattern), (Some(exact.clone()), exact), "{line}");
         }
     }
 
@@ -457,6 +462,36 @@ mod tests {
     #[test]
     fn a_pattern_never_contains_a_wildcard_of_the_command() {
         assert_eq!(of("git push origin +*:*").map(|found| found.always), Some(None));
+    }
+
+    #[test]
+    fn an_unknown_target_is_shown_as_it_is_written_and_not_allowed_for_later() {
+        let open = Word { values: vec!["list.txt".to_owned()], ..Word::unknown("$(cat list.txt)") };
+        let words = ["kubectl", "delete", "pod"].map(Word::fixed);
+        let words: Vec<_> = words.into_iter().chain([open]).collect();
+        let found = found(&words, &Input::Nothing).unwrap();
+        assert_eq!(found.pattern, "kubectl delete pod $(cat list.txt)");
+        assert_eq!((found.always, found.certainty), (None, Certainty::Possible));
+    }
+
+    #[test]
+    fn every_value_of_a_target_is_shown() {
+        let each = Word { raw: "$d".to_owned(), is_fixed: false, ..Word::fixed("a") };
+        let each = Word { values: vec!["a".to_owned(), "b".to_owned()], ..each };
+        let found = removal(&[Word::fixed("/bin/rm"), Word::fixed("-r"), each]);
+        assert_eq!((found.pattern.as_str(), found.always.as_deref()), ("rm -r a b", Some("rm -r a b")));
+    }
+
+    #[test]
+    fn statements_in_the_input_belong_to_the_pattern() {
+        let words = ["psql", "shop"].map(Word::fixed);
+        for (input, pattern, always) in [
+            (Input::Text(Word::fixed("drop table x\n")), "psql shop <<< drop table x", true),
+            (Input::Piped(vec!["drop table x".to_owned()]), "psql shop <<< \0", false),
+        ] {
+            let found = found(&words, &input).unwrap();
+            assert_eq!((found.pattern.as_str(), found.always.is_some()), (pattern, always));
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A parsed command line: its simple commands, redirections and variables.
 
+use std::rc::Rc;
+
 use super::word::Word;
 
 /// A parsed command line.
@@ -38,6 +40,8 @@ pub(super) enum Input {
     Text(Word),
     /// The output of another command, which may consist of these words.
     Piped(Vec<String>),
+    /// The same of a `find` with these words after its name.
+    Found(Vec<String>, Rc<Vec<Word>>),
 }
 
 /// A simple command.
@@ -53,6 +57,17 @@ pub(super) struct Simple {
     pub(super) full: Vec<Word>,
     /// Its input.
     pub(super) input: Input,
+    /// Its place in the line.
+    pub(super) step: Step,
+}
+
+/// The place of a command among the statements of a line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Step {
+    /// The position of the statement of the line that it belongs to. `None` for a command that another one runs.
+    pub(super) statement: Option<usize>,
+    /// Whether it runs in the shell of the line, and the rest of its statement only if it succeeds: `a && cd b && c`.
+    pub(super) is_link: bool,
 }
 
 impl Simple {

@@ -4,11 +4,13 @@
 //! rm` and a git alias of `!rm` do the same. So each command is analysed in its plain spelling, together with
 //! the commands that it runs. The result can only make a decision stricter.
 
+use std::rc::Rc;
+
 use super::limits::{Limit, Reason};
-use super::line::{Input, Line, Redirect, Simple};
+use super::line::{Input, Line, Redirect, Simple, Step};
 use super::parse::{Setting, parse, parse_with};
 use super::variable;
-use super::word::{Values, Variables, Word};
+use super::word::{Origin, Values, Variables, Word};
 use super::wrapper::{self, Inner};
 use super::{arity, git, irreversible, scan};
 use crate::{Certainty, Implied, UNKNOWN};
@@ -23,6 +25,8 @@ const WILDCARD_OPTIONS: &[&str] = &["dotglob", "extglob", "globstar", "nocaseglo
 pub(super) struct Effects {
     /// The commands of the line and those that they run, in order, each as its name and arguments.
     pub(super) commands: Vec<Vec<Word>>,
+    /// The places of these commands.
+    pub(super) steps: Vec<Step>,
     /// All redirections to and from files.
     pub(super) redirects: Vec<Redirect>,
     /// Directories that variables name (`CDPATH`, `OLDPWD`) and directories that commands change to.
@@ -117,7 +121,7 @@ impl Search<'_> {
         }
         if head.values.is_empty() {
             // Its name is unknown, but its arguments are known.
-            self.found.commands.push(simple.full.clone());
+            self.add(simple.full.clone(), Step::default());
         }
     }
 
@@ -152,13 +156,20 @@ impl Search<'_> {
         if variable::computed_variables(&name, &words).iter().any(|variable| variable::is_special(variable)) {
             self.inner([Inner::Unknown], &simple.input, depth);
         }
-        let inner = wrapper::inner(&name, &words);
-        self.found.commands.push(words);
+        let mut inner = wrapper::inner(&name, &words);
+        if let (true, Input::Found(_, find)) = (name.ends_with("xargs"), &simple.input) {
+            inner.iter_mut().for_each(|inner| add_found(inner, find));
+        }
+        let is_sure = depth == 0 && simple.full.first().is_some_and(is_fixed);
+        self.add(words, if is_sure { simple.step } else { Step::default() });
         self.inner(inner, &simple.input, depth);
         match &simple.input {
-            Input::Text(text) if name.ends_with("xargs") => self.given(&text.values),
-            Input::Piped(named) if name.ends_with("xargs") => self.given(named),
-            Input::Nothing | Input::Text(_) | Input::Piped(_) => {}
+            Input::Text(text) if name.ends_with("xargs") => self.given(&text.values, Word::fixed),
+            Input::Piped(named) if name.ends_with("xargs") => self.given(named, guessed),
+            Input::Found(named, find) if name.ends_with("xargs") => {
+                self.given(named, |text| Word { origin: Some(listed(find)), ..guessed(text) });
+            }
+            Input::Nothing | Input::Text(_) | Input::Piped(_) | Input::Found(..) => {}
         }
     }
 
@@ -189,20 +200,25 @@ impl Search<'_> {
                 Inner::Unknown => self.unknown_command(),
                 Inner::Input => match input {
                     Input::Text(script) => self.script(script, &[], depth),
-                    Input::Nothing | Input::Piped(_) => self.unknown_command(),
+                    Input::Nothing | Input::Piped(_) | Input::Found(..) => self.unknown_command(),
                 },
             }
         }
     }
 
     /// Adds the possible arguments of a command that reads them from its input.
-    fn given(&mut self, texts: &[String]) {
+    fn given(&mut self, texts: &[String], word: impl Fn(&str) -> Word) {
         let Some(last) = self.found.commands.last().cloned() else { return };
-        let words = texts.iter().flat_map(|text| text.split_whitespace()).map(Word::fixed);
+        let words = texts.iter().flat_map(|text| text.split_whitespace()).map(word);
         let words: Vec<Word> = last.into_iter().chain(words).collect();
         if !texts.is_empty() && self.setting.limits.take(Limit::Commands, 1) {
-            self.found.commands.push(words);
+            self.add(words, Step::default());
         }
+    }
+
+    fn add(&mut self, words: Vec<Word>, step: Step) {
+        self.found.commands.push(words);
+        self.found.steps.push(step);
     }
 
     fn words(&mut self, mut words: Vec<Word>, more: bool, depth: usize) {
@@ -227,7 +243,7 @@ impl Search<'_> {
             self.unknown_command();
         }
         let mut variables = Variables::new();
-        let values = |word: &Word| Values { list: word.values.clone(), is_closed: word.is_closed };
+        let values = |word: &Word| Values { is_closed: word.is_closed, ..Values::open(word.values.clone()) };
         for (at, argument) in arguments.iter().enumerate() {
             variables.insert(at.to_string(), values(argument));
         }
@@ -305,6 +321,27 @@ fn known(words: &[Word]) -> Vec<Option<String>> {
 fn is_fixed(head: &Word) -> bool {
     let is_pattern = head.raw.contains(['*', '?', '[']) && !matches!(head.raw.as_str(), "[" | "[[");
     head.is_fixed && !is_pattern
+}
+
+/// The results of a `find` as a list.
+fn listed(find: &Rc<Vec<Word>>) -> Origin {
+    Origin::Found { find: Rc::clone(find), is_split: true }
+}
+
+/// Says of the words that `xargs` adds to a command that a `find` lists them.
+fn add_found(inner: &mut Inner, find: &Rc<Vec<Word>>) {
+    let Inner::Words { words, more } = inner else { return };
+    if std::mem::take(more) {
+        words.push(Word::unknown(&UNKNOWN.to_string()));
+    }
+    let is_added =
+        |word: &&mut Word| word.values.is_empty() && (word.raw == "{}" || word.raw == UNKNOWN.to_string());
+    words.iter_mut().filter(is_added).for_each(|word| word.origin = Some(listed(find)));
+}
+
+/// A word of another command, which may be a word of this one.
+fn guessed(text: &str) -> Word {
+    Word { values: vec![text.to_owned()], ..Word::unknown(&UNKNOWN.to_string()) }
 }
 
 fn commands(text: &str) -> Implied {

@@ -8,7 +8,7 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree};
 
 use super::braces::braces;
 use super::limits::{Limit, Limits, Reason};
-use super::line::{Input, Line, Redirect, Simple};
+use super::line::{Input, Line, Redirect, Simple, Step};
 use super::scan;
 use super::word::{Values, Variables, Word, Words};
 
@@ -94,7 +94,9 @@ pub(super) fn parse_with(source: &str, setting: Setting, variables: Variables) -
         }
         match node.kind() {
             kind if COMMANDS.contains(&kind) || is_broken_command(node) => {
-                let found = simples(&words, node, &around);
+                let mut found = simples(&words, node, &around);
+                let is_link = around.step.is_link && found.len() == 1;
+                found.iter_mut().for_each(|simple| simple.step = Step { is_link, ..around.step });
                 let bytes = found.iter().map(|simple| simple.text.len()).sum();
                 if !setting.limits.take(Limit::Commands, found.len())
                     || !setting.limits.take(Limit::Patterns, bytes)
@@ -197,7 +199,7 @@ fn read_from(words: &mut Words, node: Node) {
         "pipeline" => parts.first().map(|first| [words.output(*first).list, words.named(*first)].concat()),
         _ => given(words, &of_kind(&parts, "_redirect")).and_then(|input| match input {
             Input::Text(word) => Some(word.values),
-            Input::Piped(_) | Input::Nothing => None,
+            Input::Piped(_) | Input::Found(..) | Input::Nothing => None,
         }),
     };
     let values: Vec<String> = texts
@@ -307,6 +309,8 @@ struct Around<'t> {
     input: Rc<Input>,
     /// Whether the shell may evaluate its words again.
     evaluates: bool,
+    /// The place of the commands in it.
+    step: Step,
 }
 
 /// The child nodes, each with its context.
@@ -326,7 +330,18 @@ fn inside<'t>(words: &Words, node: Node<'t>, around: &Around<'t>) -> Vec<(Node<'
         kind => around.evaluates || EVALUATING.contains(&kind),
     };
     let mut inside = around_children(words, node, around);
-    inside.iter_mut().for_each(|(_, around)| around.evaluates = evaluates);
+    let is_chain = match node.kind() {
+        "list" => node.children(&mut node.walk()).all(|child| child.is_named() || words.text(child) == "&&"),
+        kind => kind == "redirected_statement",
+    };
+    for (child, inner) in &mut inside {
+        inner.evaluates = evaluates;
+        let is_waited_for = || child.next_sibling().is_none_or(|next| words.text(next) != "&");
+        inner.step = match node.kind() {
+            "program" => Step { statement: Some(child.start_byte()), is_link: is_waited_for() },
+            _ => Step { is_link: around.step.is_link && is_chain, ..around.step },
+        };
+    }
     inside
 }
 
@@ -347,7 +362,7 @@ fn around_children<'t>(words: &Words, node: Node<'t>, around: &Around<'t>) -> Ve
                 outer: Some(node),
                 redirections: Rc::new(redirections.collect()),
                 input,
-                evaluates: false,
+                ..Around::default()
             };
             let of = |child| if Some(child) == body { inner.clone() } else { Around::default() };
             children.into_iter().map(|child| (child, of(child))).collect()
@@ -452,7 +467,8 @@ fn simples(words: &Words, node: Node, around: &Around) -> Vec<Simple> {
 fn broken_name(words: &Words, node: Node) -> Word {
     let raw = words.text(node).split_whitespace().next().unwrap_or_default();
     let values = braces(raw, words.limits).unwrap_or_default();
-    Word { raw: raw.to_owned(), is_fixed: !values.is_empty(), is_closed: !values.is_empty(), values }
+    let is_known = !values.is_empty();
+    Word { raw: raw.to_owned(), is_fixed: is_known, is_closed: is_known, values, origin: None }
 }
 
 fn first_line(text: &str) -> String {
@@ -486,16 +502,22 @@ fn words_behind<'t>(words: &Words, redirection: Node<'t>) -> Vec<Node<'t>> {
 
 /// The input that a command writes into a pipe.
 fn written_by(words: &Words, node: Node) -> Input {
-    let Values { list, is_closed } = words.output(node);
+    let Values { list, is_closed, .. } = words.output(node);
+    let is_find = node.child_by_field_name("name").is_some_and(|name| words.text(name) == "find");
+    if is_find && node.kind() == "command" {
+        let mut cursor = node.walk();
+        let find = node.children_by_field_name("argument", &mut cursor).map(|word| words.all(word));
+        return Input::Found(words.named(node), Rc::new(find.collect()));
+    }
     if list.is_empty() {
         return Input::Piped(words.named(node));
     }
-    Input::Text(Word { raw: String::new(), values: list, is_fixed: is_closed, is_closed })
+    Input::Text(Word { values: list, is_fixed: is_closed, is_closed, ..Word::default() })
 }
 
 /// The input from redirections.
 fn given(words: &Words, redirections: &[Node]) -> Option<Input> {
-    let mut text = Word { raw: String::new(), values: Vec::new(), is_fixed: true, is_closed: true };
+    let mut text = Word { is_fixed: true, is_closed: true, ..Word::default() };
     for redirection in redirections {
         let parts: Vec<Node> = redirection.named_children(&mut redirection.walk()).collect();
         match redirection.kind() {

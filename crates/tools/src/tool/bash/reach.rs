@@ -4,17 +4,21 @@
 //! Only paths that can be read off the line are found. A path that the line computes counts as unknown. A
 //! path that a program computes is covered by the permission for the command only.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use codewright_workspace::{Place, Workspace, normalize, physical};
 
+use super::found::Found;
+use super::git;
 use super::irreversible::{removal, removed};
 use super::limits::{Limit, Limits, Reason};
+use super::line::Step;
 use super::nested::Effects;
 use super::options::values_of;
 use super::touch::{FileUse, REPOSITORY_CONFIG, Touch, touched};
-use super::word::{NUMBER, Word};
+use super::word::{NUMBER, Origin, Word};
 use crate::ToolError;
 use crate::ask::file_patterns;
 use crate::{Certainty, Implied, UNKNOWN};
@@ -42,6 +46,9 @@ const ENTERING: &[(&[&str], &[&str])] = &[
     (&["npm", "pnpm", "yarn", "bun"], &["-C", "--prefix", "--dir", "--cwd"]),
     (&["uv", "poetry"], &["--directory", "--project"]),
 ];
+/// Commands with which git may create a repository in the sandbox.
+const BESIDE_GIT: &[&str] =
+    &["cat", "cd", "echo", "git", "head", "ls", "mkdir", "pwd", "rm", "tail", "test", "touch", "true"];
 /// Commands with operands such as `if=file`.
 const KEYED: &[&str] = &["dd", "gdd"];
 /// Options of download programs whose values may be `@` and a file.
@@ -57,6 +64,27 @@ const DEVICES: &[&str] = &[
     "/dev/urandom",
     "/dev/random",
 ];
+/// The directory of the process that opens it.
+const OWN_PROCESS: &str = "/proc/self";
+/// Its content that describes the process. The other entries lead to files elsewhere.
+const OWN_STATE: &[&str] = &[
+    "",
+    "/cgroup",
+    "/cmdline",
+    "/comm",
+    "/fd",
+    "/io",
+    "/limits",
+    "/maps",
+    "/mountinfo",
+    "/mounts",
+    "/oom_score",
+    "/sched",
+    "/smaps",
+    "/stat",
+    "/statm",
+    "/status",
+];
 /// The kernel rejects longer paths.
 const MAX_PATH_BYTES: usize = 4096;
 /// The longest file that names the directory of a repository.
@@ -64,7 +92,7 @@ const MAX_GITFILE_BYTES: u64 = 4096;
 /// Directories below which everything is temporary.
 const TEMPORARY: &[&str] = &["/tmp", "/var/tmp"];
 /// Names of directories that programs create again.
-const REGENERATED: &[&str] = &[
+pub(super) const REGENERATED: &[&str] = &[
     "node_modules",
     "__pycache__",
     ".pytest_cache",
@@ -77,6 +105,8 @@ const REGENERATED: &[&str] = &[
     ".parcel-cache",
     ".svelte-kit",
 ];
+/// The limit of entries of directories that a `find` is compared with.
+const MAX_FOUND: usize = 4096;
 /// The limit of paths for one wildcard.
 const MAX_MATCHES: usize = 2048;
 /// The limit of directories that a line changes to. Later paths are resolved from each of them.
@@ -106,10 +136,16 @@ pub(super) fn reached(start: Start, line: &Effects) -> Result<Reached, ToolError
     let mut search = Search {
         start,
         bases: vec![start.workdir.real.clone()],
+        current: vec![start.workdir.real.clone()],
+        earlier: Vec::new(),
+        statement: None,
         found: Reached::default(),
         known: HashSet::new(),
         parents: HashMap::new(),
         is_lost: false,
+        rest: Cell::new(MAX_FOUND),
+        repeats: line.repeats,
+        is_only_git: line.commands.iter().all(|words| BESIDE_GIT.contains(&name_of(words))),
     };
     if !start.workdir.inside {
         search.add(&start.workdir.real);
@@ -118,10 +154,14 @@ pub(super) fn reached(start: Start, line: &Effects) -> Result<Reached, ToolError
         search.directory(word)?;
     }
     for _ in 0..if line.repeats { 2 } else { 1 } {
-        for words in line.commands.iter().take_while(|_| !start.limits.is_full()) {
-            search.command(words)?;
+        let commands = line.commands.iter().zip(&line.steps);
+        for (words, step) in commands.take_while(|_| !start.limits.is_full()) {
+            search.begin(step);
+            search.command(words, step.is_link && !line.repeats)?;
         }
     }
+    // A redirection belongs to any command.
+    search.current.clone_from(&search.bases);
     for redirect in line.redirects.iter().take_while(|_| !start.limits.is_full()) {
         search.arguments("cat", std::slice::from_ref(&redirect.path))?;
         let usage = if redirect.writes { FileUse::Writes } else { FileUse::Reads };
@@ -179,6 +219,12 @@ struct Search<'a> {
     start: Start<'a>,
     /// The directories that a relative path may start from, because a line may change the directory.
     bases: Vec<PathBuf>,
+    /// Those in which the line is at the current command.
+    current: Vec<PathBuf>,
+    /// Those in which the current statement may have ended before the current command.
+    earlier: Vec<PathBuf>,
+    /// The current statement of the line.
+    statement: Option<usize>,
     found: Reached,
     /// The effects that were found already.
     known: HashSet<(&'static str, String)>,
@@ -186,15 +232,42 @@ struct Search<'a> {
     parents: HashMap<PathBuf, Place>,
     /// Whether the line changes to an unknown directory.
     is_lost: bool,
+    /// Whether the line has loops or functions.
+    repeats: bool,
+    /// Whether it has only commands of git and those that write no settings.
+    is_only_git: bool,
+    /// The number of entries with which results of `find` can still be compared.
+    rest: Cell<usize>,
 }
 
 impl Search<'_> {
-    fn command(&mut self, words: &[Word]) -> Result<(), ToolError> {
+    /// Begins a command. The statement before may have ended at each of its commands.
+    fn begin(&mut self, step: &Step) {
+        if step.statement.is_some() && step.statement != self.statement {
+            self.statement = step.statement;
+            let earlier = std::mem::take(&mut self.earlier);
+            add_new(&mut self.current, earlier);
+        }
+    }
+
+    /// Finds the paths of a command. The rest of a statement runs only after a link of it succeeded.
+    fn command(&mut self, words: &[Word], is_link: bool) -> Result<(), ToolError> {
         let name = name_of(words);
         self.remove(words);
         self.arguments(name, words.get(1..).unwrap_or_default())?;
         let is_move = matches!(name, "cd" | "pushd");
         let targets = entered(name, words);
+        if is_link
+            && is_move
+            && let [target] = &targets[..]
+            && words.len() == 2
+            && is_plain(target)
+        {
+            return self.move_to(target.text());
+        }
+        if name == "popd" || (is_move && targets.is_empty()) {
+            self.current.clone_from(&self.bases);
+        }
         if name == "cd" && targets.is_empty() && !words.iter().any(|word| word.text() == "-") {
             let home = self.start.home.map(|home| Word::fixed(&home.to_string_lossy()));
             home.iter().try_for_each(|home| self.directory(home))?;
@@ -208,6 +281,9 @@ impl Search<'_> {
             }
         }
         for Touch { usage, path } in touched(name, words) {
+            // The sandbox decides about a repository that git alone creates, as about a clone.
+            let is_created = usage == FileUse::Writes && self.is_only_git && git::creates_plainly(words);
+            let usage = if is_created { FileUse::MayFill } else { usage };
             // A path inside an argument was not visited together with it.
             let writes = !matches!(usage, FileUse::MayRead | FileUse::Reads | FileUse::MayFill);
             if let Some(path) = path.as_deref().filter(|_| usage != FileUse::MayRead) {
@@ -221,12 +297,32 @@ impl Search<'_> {
     /// Records that a command deletes directories which nothing creates again.
     fn remove(&mut self, words: &[Word]) {
         let Some(operands) = removed(words) else { return };
-        let is_known =
-            |word: &&Word| word.is_closed && word.values.iter().all(|path| self.is_disposable(path));
+        let is_known = |word: &&Word| match &word.origin {
+            // A function could have the name of the program.
+            Some(Origin::Temporary) => !self.repeats && word.values.is_empty(),
+            Some(Origin::Found { find, is_split }) => self.finds_disposable(find, *is_split),
+            None => word.is_closed && word.values.iter().all(|path| self.is_disposable(path)),
+        };
         let effect = removal(words);
         if !operands.iter().all(is_known) && !self.found.implied.contains(&effect) {
             self.found.implied.push(effect);
         }
+    }
+
+    /// Whether every directory that a `find` can find now is one that nothing misses.
+    fn finds_disposable(&self, find: &[Word], is_split: bool) -> bool {
+        let Some(Found { roots, names }) = Found::of(find) else { return false };
+        !self.is_lost
+            && self.bases.iter().all(|base| {
+                roots.iter().all(|root| {
+                    names.all_below(&base.join(root), &self.rest, &|path| {
+                        let shown = path.strip_prefix(base).unwrap_or(path).to_string_lossy();
+                        let is_word =
+                            !shown.contains(|c: char| c.is_whitespace() || matches!(c, '\'' | '"' | '\\'));
+                        (is_word || !is_split) && self.is_disposable_at(path)
+                    })
+                })
+            })
     }
 
     /// Whether everything that a path names is temporary, ignored by git, or no directory with content.
@@ -429,8 +525,12 @@ impl Search<'_> {
 
     /// The possible targets of a path: as the kernel resolves `..` after a link, and as shells do.
     fn places(&self, path: &str) -> Result<Vec<PathBuf>, ToolError> {
+        self.places_from(&self.current, path)
+    }
+
+    fn places_from(&self, bases: &[PathBuf], path: &str) -> Result<Vec<PathBuf>, ToolError> {
         let mut places = Vec::new();
-        for base in &self.bases {
+        for base in bases {
             let kernel = physical(&base.join(path))?;
             let shell = self.start.workspace.resolve_from(base, Path::new(path))?.real;
             for real in [kernel, shell] {
@@ -442,6 +542,24 @@ impl Search<'_> {
         Ok(places)
     }
 
+    /// Records that the line is in another directory from here on, and nowhere else.
+    fn move_to(&mut self, target: &str) -> Result<(), ToolError> {
+        let before = self.current.clone();
+        self.enter(target)?;
+        let mut places = Vec::new();
+        for base in &before {
+            let plain = normalize(&base.join(target));
+            // A link leads elsewhere, and the shell may return from it to where it was.
+            if self.places_from(std::slice::from_ref(base), target)? != [plain.clone()] {
+                return Ok(());
+            }
+            add_new(&mut places, [plain]);
+        }
+        self.current = places;
+        add_new(&mut self.earlier, before);
+        Ok(())
+    }
+
     fn enter(&mut self, target: &str) -> Result<(), ToolError> {
         if target.len() > MAX_PATH_BYTES {
             self.start.limits.give_up(Reason::Length);
@@ -449,7 +567,7 @@ impl Search<'_> {
         }
         let mut targets = vec![target.to_owned()];
         if target.contains(['*', '?', '[']) {
-            let bases = self.bases.clone();
+            let bases = self.current.clone();
             let matches = bases.iter().flat_map(|base| expanded(base, target, self.start.limits));
             targets.extend(matches.map(|matched| matched.path));
         }
@@ -458,6 +576,7 @@ impl Search<'_> {
                 return Ok(());
             }
             for real in self.places(&target)? {
+                add_new(&mut self.current, [real.clone()]);
                 if self.bases.contains(&real) {
                     continue;
                 }
@@ -480,10 +599,27 @@ impl Search<'_> {
     }
 }
 
+/// Adds the paths that are not in a list.
+fn add_new(list: &mut Vec<PathBuf>, paths: impl IntoIterator<Item = PathBuf>) {
+    for path in paths {
+        if !list.contains(&path) {
+            list.push(path);
+        }
+    }
+}
+
+/// Whether a word is one path and no option or wildcard.
+fn is_plain(word: &Word) -> bool {
+    word.is_closed
+        && word.values.len() == 1
+        && !word.text().starts_with(['-', '+'])
+        && !word.text().contains(['*', '?', '['])
+}
+
 /// Whether a text can be a path, and is not one that every program may use.
 fn is_path(path: &str) -> bool {
     let is_openable = !path.is_empty() && path.len() <= MAX_PATH_BYTES && !path.contains('\0');
-    is_openable && !is_device(&normal(path))
+    is_openable && !is_device(&normal(path)) && !is_own_state(path)
 }
 
 /// The configuration of the repository around a directory. In a linked worktree it is in the main repository.
@@ -513,6 +649,14 @@ pub(super) fn normal(path: &str) -> String {
 fn is_device(path: &str) -> bool {
     let descriptor = path.strip_prefix("/dev/fd/");
     DEVICES.contains(&path) || descriptor.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// Whether a path names state of the process that opens it. A `..` could come after a link.
+fn is_own_state(path: &str) -> bool {
+    let Some(rest) = path.strip_prefix(OWN_PROCESS) else { return false };
+    let descriptor = rest.strip_prefix("/fd/");
+    OWN_STATE.contains(&rest.trim_end_matches('/'))
+        || descriptor.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit()))
 }
 
 /// A path that a wildcard matches.
@@ -590,7 +734,7 @@ fn without_wildcards(pattern: &str) -> String {
     }
 }
 
-fn glob(pattern: &[char], text: &[char]) -> bool {
+pub(super) fn glob(pattern: &[char], text: &[char]) -> bool {
     let (mut p, mut t, mut star) = (0, 0, None);
     while t < text.len() {
         match pattern.get(p) {
@@ -616,5 +760,27 @@ fn without_glob(path: &str) -> &str {
     match path.find(['*', '?', '[']) {
         Some(wild) => path[..wild].rfind('/').map_or("", |slash| &path[..=slash]),
         None => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_path;
+
+    #[test]
+    fn the_state_of_the_process_itself_is_no_file_elsewhere() {
+        for path in ["/proc/self", "/proc/self/mounts", "/proc/self/fd", "/proc/self/fd/3", "/dev/fd/0"] {
+            assert!(!is_path(path), "{path}");
+        }
+        for path in [
+            "/proc/self/root",
+            "/proc/self/cwd/x",
+            "/proc/self/fd/3/x",
+            "/proc/1/mounts",
+            "/proc/self/mem",
+            "/proc/self/cwd/../mounts",
+        ] {
+            assert!(is_path(path), "{path}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 //! A note names a path only if the rules of the sandbox restrict it. The output of the command only suggests which
 //! paths to look up, so a text that imitates an error leads to no note about a path that the command can use.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use codewright_workspace::{
@@ -68,6 +69,10 @@ pub(crate) fn notes(confined: &Confined, ended: &Ended, directory: &Path, line: 
         for (path, blocked) in blocked.into_iter().filter(|(path, _)| !ended.refused_names.contains(path)) {
             let shown = path.display();
             match blocked {
+                // Only what exists in a hidden directory can be granted.
+                Blocked::Hidden if !path.exists() => {
+                    found.push(format!("`{shown}` is in a hidden directory, where commands create nothing."));
+                }
                 Blocked::Hidden => {
                     found.push(format!("`{shown}` is hidden."));
                     request.read.push(path);
@@ -210,10 +215,13 @@ fn blocked_paths(confined: &Confined, output: &str, directory: &Path) -> Vec<(Pa
                 continue;
             }
             // Without the rules nothing is explained.
-            let blocked = confined.sandbox.blocked(&path, &confined.mechanism).ok().flatten();
+            let blocked = |path: &Path| confined.sandbox.blocked(path, &confined.mechanism).ok().flatten();
+            // A new file in a hidden directory is hidden, too.
+            let above = || path.parent().and_then(blocked).filter(|above| *above == Blocked::Hidden);
+            let blocked = blocked(&path).or_else(|| above().filter(|_| is_write));
             looked_up.push(path.clone());
             let explains = |blocked: &Blocked| match blocked {
-                Blocked::Hidden => is_read,
+                Blocked::Hidden => is_read || is_write,
                 Blocked::Protected | Blocked::ReadOnly => is_write,
             };
             found.extend(blocked.filter(explains).map(|blocked| (path, blocked)));
@@ -222,8 +230,17 @@ fn blocked_paths(confined: &Confined, output: &str, directory: &Path) -> Vec<(Pa
     found
 }
 
+/// The line without the program that prints it: `/bin/bash: line 1: out/x: Read-only file system`.
+fn without_program(line: &str) -> &str {
+    let Some((program, rest)) = line.split_once(": ") else { return line };
+    let is_program = |file: std::fs::Metadata| file.is_file() && file.permissions().mode() & 0o111 != 0;
+    let is_program = program.starts_with('/') && std::fs::metadata(program).is_ok_and(is_program);
+    if is_program { rest } else { line }
+}
+
 /// The texts of a line that may be paths.
 fn candidates(line: &str, directory: &Path) -> Vec<PathBuf> {
+    let line = without_program(line);
     let quoted = line.split(['\'', '"', '`', '\u{2018}', '\u{2019}']).skip(1).step_by(2);
     let words = line.split(|c: char| c.is_whitespace() || matches!(c, '=' | '\'' | '"'));
     let texts = quoted.chain(words).map(|text| text.trim_end_matches(AROUND));
@@ -299,6 +316,8 @@ mod tests {
             let found = candidates(line, Path::new("/work"));
             assert!(found.contains(&PathBuf::from(expected)), "{line}: {found:?}");
         }
+        let shell = "/bin/sh: line 1: out/x: Read-only file system";
+        assert_eq!(candidates(shell, Path::new("/work")), [Path::new("/work/out/x")]);
         assert_eq!(candidates("no path here at all", Path::new("/work")), Vec::<PathBuf>::new());
     }
 }

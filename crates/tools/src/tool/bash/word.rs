@@ -4,6 +4,7 @@
 //! quotes, escapes, braces, and variables that the line sets. Other values are only known when the line runs.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use tree_sitter::Node;
 
@@ -43,15 +44,17 @@ pub(super) struct Values {
     pub(super) list: Vec<String>,
     /// Whether the list is complete.
     pub(super) is_closed: bool,
+    /// Whether every value is the name of a new file or directory from `mktemp`.
+    pub(super) is_temporary: bool,
 }
 
 impl Values {
     fn closed(list: Vec<String>) -> Self {
-        Self { list, is_closed: true }
+        Self { list, is_closed: true, is_temporary: false }
     }
 
     pub(super) fn open(list: Vec<String>) -> Self {
-        Self { list, is_closed: false }
+        Self { list, is_closed: false, is_temporary: false }
     }
 }
 
@@ -66,17 +69,33 @@ pub(super) struct Word {
     pub(super) is_fixed: bool,
     /// Whether the values are complete, for example because the line sets the variable.
     pub(super) is_closed: bool,
+    /// The source of values that are not in the line.
+    pub(super) origin: Option<Origin>,
+}
+
+/// The source of values that are not in the line.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Origin {
+    /// `mktemp` creates the file or directory.
+    Temporary,
+    /// The results of a `find` with these words after its name.
+    Found {
+        find: Rc<Vec<Word>>,
+        /// Whether another program splits its output into words.
+        is_split: bool,
+    },
 }
 
 impl Word {
     /// A literal word.
     pub(super) fn fixed(text: &str) -> Self {
-        Self { raw: text.to_owned(), values: vec![text.to_owned()], is_fixed: true, is_closed: true }
+        let values = vec![text.to_owned()];
+        Self { raw: text.to_owned(), values, is_fixed: true, is_closed: true, origin: None }
     }
 
     /// A word with unknown value.
     pub(super) fn unknown(raw: &str) -> Self {
-        Self { raw: raw.to_owned(), values: Vec::new(), is_fixed: false, is_closed: false }
+        Self { raw: raw.to_owned(), ..Self::default() }
     }
 
     /// Removes leading spaces that the grammar may have included.
@@ -159,7 +178,7 @@ impl<'a> Words<'a> {
 
     /// The word of a node with everything that is known about it.
     pub(super) fn all(&self, node: Node) -> Word {
-        let Values { mut list, mut is_closed } = self.values(node);
+        let Values { mut list, mut is_closed, is_temporary } = self.values(node);
         let raw = self.text(node);
         if has_braces(raw) {
             let expanded: Option<Vec<Vec<String>>> =
@@ -178,7 +197,8 @@ impl<'a> Words<'a> {
             return Word::unknown(raw);
         }
         let is_fixed = !list.is_empty() && is_closed && !self.is_computed(node);
-        Word { raw: raw.to_owned(), values: list, is_fixed, is_closed }
+        let origin = is_temporary.then_some(Origin::Temporary);
+        Word { raw: raw.to_owned(), values: list, is_fixed, is_closed, origin }
     }
 
     fn is_computed(&self, node: Node) -> bool {
@@ -211,6 +231,9 @@ impl<'a> Words<'a> {
             "process_substitution" => Values::closed(vec!["/dev/fd/63".to_owned()]),
             "command_substitution" => match node.named_child(0) {
                 Some(only) if node.named_child_count() == 1 && is_printer(self, only) => self.output(only),
+                Some(only) if node.named_child_count() == 1 && self.is_mktemp(only) => {
+                    Values { is_temporary: true, ..Values::default() }
+                }
                 Some(_) | None => Values::open(self.named(node)),
             },
             "array" => self.elements(node),
@@ -252,7 +275,22 @@ impl<'a> Words<'a> {
         let mut list = vec![plain.clone()];
         list.extend((escaped != plain).then_some(escaped));
         list.extend((name == Some("printf") && joined != plain).then_some(joined));
-        Values { list, is_closed: is_certain }
+        Values { list, is_closed: is_certain, is_temporary: false }
+    }
+
+    /// Whether a command creates a file or directory with a new name in the directory for temporary files.
+    fn is_mktemp(&self, node: Node) -> bool {
+        let is_named = node.child_by_field_name("name").is_some_and(|name| self.text(name) == "mktemp");
+        let mut cursor = node.walk();
+        let words = node.children_by_field_name("argument", &mut cursor).map(|word| self.all(word));
+        let is_usual = |word: Word| {
+            let is_option = matches!(word.text(), "-d" | "-q" | "-dq" | "-qd" | "--directory" | "--quiet");
+            let is_plain =
+                !word.text().contains([' ', '\t', '\n', '*', '?', '[']) && !word.text().contains("..");
+            let is_below = word.text().starts_with("/tmp/") && is_plain;
+            word.is_fixed && (is_option || is_below)
+        };
+        is_named && !self.variables.contains_key("TMPDIR") && words.into_iter().all(is_usual)
     }
 
     /// The words of the commands in a node. Their output may be one of them: `ls .env`.
@@ -298,7 +336,7 @@ impl<'a> Words<'a> {
         let is_plain = !plain.contains(['$', '`']);
         let mut list = known.list;
         list.extend(is_plain.then_some(plain));
-        Values { list, is_closed: is_plain && known.is_closed }
+        Values { list, is_closed: is_plain && known.is_closed, is_temporary: false }
     }
 
     fn variable(&self, name: &str) -> Values {
@@ -327,9 +365,10 @@ impl<'a> Words<'a> {
         let is_closed = word.is_closed && !appends && !refers_to_itself;
         let list = match before {
             Some(before) if !word.raw.starts_with('(') => self.products(&before.list, &word.values),
-            Some(_) | None => word.values,
+            Some(_) | None => word.values.clone(),
         };
-        self.know(name, Values { list, is_closed });
+        let is_temporary = word.origin == Some(Origin::Temporary) && !appends;
+        self.know(name, Values { list, is_closed, is_temporary });
     }
 
     /// Records the values of the variable of a loop.
@@ -351,8 +390,10 @@ impl<'a> Words<'a> {
 
     /// Records more values of a variable.
     pub(super) fn know(&mut self, name: &str, values: Values) {
-        let known = self.variables.entry(name.to_owned()).or_insert_with(|| Values::closed(Vec::new()));
+        let new = || Values { is_temporary: true, ..Values::closed(Vec::new()) };
+        let known = self.variables.entry(name.to_owned()).or_insert_with(new);
         known.is_closed &= values.is_closed;
+        known.is_temporary &= values.is_temporary;
         for value in values.list {
             if known.list.contains(&value) {
                 continue;
@@ -368,11 +409,15 @@ impl<'a> Words<'a> {
 
     fn joined<'t>(&self, pieces: impl Iterator<Item = Piece<'t>>) -> Values {
         let mut all = Values::closed(vec![String::new()]);
+        let mut parts = 0;
         for piece in pieces {
             let values = match piece {
                 Piece::Node(node) => self.values(node),
+                Piece::Text(text) if text.is_empty() => continue,
                 Piece::Text(text) => Values::closed(vec![text]),
             };
+            parts += 1;
+            all.is_temporary = values.is_temporary && parts == 1;
             all.is_closed &= values.is_closed;
             // An unset variable is empty. A word with nothing else is unknown.
             let may_be_empty = values.list.is_empty() && all.list.iter().any(|text| !text.is_empty());

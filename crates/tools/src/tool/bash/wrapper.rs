@@ -1,7 +1,9 @@
 //! Commands that run other commands, and the position of those among their words.
 
+use std::rc::Rc;
+
 use super::options::{has, values_of};
-use super::word::Word;
+use super::word::{Origin, Word};
 
 /// A command that another command runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -390,7 +392,7 @@ pub(super) fn without(prefix: &str, word: &Word) -> Word {
 pub(super) fn joined(words: &[Word]) -> Inner {
     let text = words.iter().map(Word::text).collect::<Vec<_>>().join(" ");
     let is_fixed = words.iter().all(|word| word.is_fixed && word.values.len() == 1);
-    script(&Word { values: vec![text.clone()], raw: text, is_fixed, is_closed: is_fixed })
+    script(&Word { values: vec![text.clone()], raw: text, is_fixed, is_closed: is_fixed, origin: None })
 }
 
 fn words_of(words: Vec<Word>, more: bool) -> Inner {
@@ -575,13 +577,21 @@ fn fd(words: &[Word]) -> Vec<Inner> {
     found
 }
 
+fn found_by(find: &[Word]) -> Origin {
+    Origin::Found { find: Rc::new(find.to_vec()), is_split: false }
+}
+
 fn actions(words: &[Word], names: &[&str]) -> Vec<Inner> {
     let mut found = Vec::new();
     for (at, _) in words.iter().enumerate().filter(|(_, word)| names.contains(&word.text())) {
         let until = |word: &&Word| !matches!(word.text(), ";" | "+");
         let inner: Vec<Word> = words[at + 1..].iter().take_while(until).cloned().collect();
         // The placeholder for the found file has no known value.
-        let unknown = |word: Word| if word.text().contains("{}") { Word::unknown(&word.raw) } else { word };
+        let unknown = |word: Word| match word.text() {
+            "{}" if names == FIND_ACTIONS => Word { origin: Some(found_by(words)), ..Word::unknown("{}") },
+            text if text.contains("{}") => Word::unknown(&word.raw),
+            _ => word,
+        };
         found.push(words_of(inner.into_iter().map(unknown).collect(), false));
     }
     if words.iter().any(|word| word.values.iter().any(|value| value == "-delete")) {
