@@ -3,7 +3,7 @@ import { runAs } from "./attribution.js";
 import { withDeadline } from "./deadline.js";
 import { DeadlineError } from "./errors.js";
 import { MAX_QUEUED_EVENTS, MAX_RUNNING_EVENTS } from "./limits.js";
-import { log, logError } from "./log.js";
+import { log, logError, reportError } from "./log.js";
 import { allPlugins, hookFunctions, type HookFunction, type Plugin } from "./plugins.js";
 
 interface Queue {
@@ -58,14 +58,14 @@ export class EventQueues {
   async #handle(queue: Queue, event: unknown): Promise<void> {
     const { plugin } = queue;
     for (const handler of queue.handlers) {
-      const failed = (error: unknown) => logError("event failed", error, plugin.index);
+      const late = (error: unknown) => logError("event failed", error, plugin.index);
       try {
         // Each plugin gets a copy of its own, as a change must not reach the others.
         const run = () => handler({ event: structuredClone(event) }, undefined);
-        await runAs(plugin, () => withDeadline(`event of ${plugin.name}`, this.deadline, run, failed));
+        await runAs(plugin, () => withDeadline(`event of ${plugin.name}`, this.deadline, run, late));
       } catch (error) {
         // A handler may take its time, for example for a prompt of its own. Its place in the queue is free again.
-        if (!(error instanceof DeadlineError)) failed(error);
+        if (!(error instanceof DeadlineError)) reportError("event", error, plugin.index);
       }
     }
   }

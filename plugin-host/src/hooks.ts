@@ -11,6 +11,13 @@ import type { HookFailure, HookParams } from "./protocol.js";
 
 /** The hook before a tool call. */
 const BEFORE_CALL = "tool.execute.before";
+/** The hook that adds headers to a request. */
+const HEADERS = "chat.headers";
+/** The names and values that HTTP allows. */
+const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
+/** The characters of a name that a message quotes. */
+const MAX_NAME_CHARS = 100;
 /** The share of a line that the value of a hook may take. */
 const MAX_VALUE_BYTES = MAX_LINE_BYTES - 64 * 1024;
 
@@ -52,8 +59,11 @@ export async function runHook(params: HookParams, id: number, settings: HookSett
       await runOne(plugin, state, settings, () => hook(input.current, isConfig ? output : value.current));
     }
     keepJson(plugin, state);
-    // A plugin forbids a call by throwing an error before it. The plugins after it must not act on that call.
-    if (name === BEFORE_CALL && state.failures.some((failure) => failure.thrown === true)) break;
+    if (name === HEADERS) dropInvalidHeaders(plugin, state);
+    // A plugin forbids a call by throwing an error before it, and a guard that does not end has not allowed it. The
+    // plugins after it must not act on that call.
+    if (name === BEFORE_CALL && state.failures.some((failure) => failure.thrown === true || failure.timeout === true))
+      break;
   }
   const result = JSON.parse(state.text) as unknown;
   const { failures } = state;
@@ -105,6 +115,28 @@ async function runOne(plugin: Plugin, state: HookState, settings: HookSettings, 
     }
     state.failures.push(failure);
   }
+}
+
+/** Leaves out headers that cannot be sent. They would make every request fail. */
+function dropInvalidHeaders(plugin: Plugin, state: HookState): void {
+  const value = JSON.parse(state.text) as unknown;
+  const headers = isRecord(value) ? value["headers"] : undefined;
+  if (!isRecord(headers)) return;
+  const isInvalid = ([name, text]: [string, unknown]) =>
+    !HEADER_NAME.test(name) ||
+    (["string", "number", "boolean"].includes(typeof text) && !HEADER_VALUE.test(String(text)));
+  const invalid = Object.entries(headers).filter(isInvalid);
+  if (invalid.length === 0) return;
+  for (const [name] of invalid) {
+    delete headers[name];
+    const quoted = JSON.stringify(name.slice(0, MAX_NAME_CHARS));
+    state.failures.push({
+      index: plugin.index,
+      message: `${state.name}: the header ${quoted} is left out, because its name or value is invalid`,
+    });
+  }
+  state.text = JSON.stringify(value);
+  state.value.current = value;
 }
 
 /** Takes the value after a plugin. A value that is too large is replaced by the one before it. */

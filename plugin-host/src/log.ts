@@ -11,6 +11,8 @@ let connection: Connection | undefined;
 /** Lines per plugin in the current second. The key -1 is the host. */
 const counts = new Map<number, number>();
 let second = 0;
+/** The plugins of which an error was reported. */
+const reported = new Set<number>();
 
 export function log(level: LogLevel, message: string, index = currentPlugin()?.index): void {
   if (connection === undefined) return;
@@ -36,6 +38,14 @@ export function logError(what: string, thrown: unknown, index?: number): void {
     ?.trim();
   const message = messageOf(thrown);
   log("error", frame === undefined ? `${what}: ${message}` : `${what}: ${message} (${frame})`, plugin);
+}
+
+/** Logs an error of a plugin, and reports the first one of each plugin to the user. */
+export function reportError(what: string, thrown: unknown, index: number): void {
+  logError(`${what} failed`, thrown, index);
+  if (connection === undefined || reported.has(index)) return;
+  reported.add(index);
+  connection.notify("failed", { index, message: `${what}: ${messageOf(thrown)}`.slice(0, MAX_LOG_CHARS) });
 }
 
 function reportDropped(): void {

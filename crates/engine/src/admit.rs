@@ -4,6 +4,7 @@
 //! would use, so that the model gets the content that the user saw.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,8 +16,8 @@ use codewright_proto::{
     Action, CreatedTime, Message, MessageId, ModelRef, Part, PartBody, PartId, PartInput, Principal,
     PromptInput, PromptModel, Rule, Session, SessionId, TextPart, TokenUsage, UserMessage,
 };
-use codewright_tools::{Attachment, tags::neutralize};
-use codewright_workspace::{Likeness, Node, existing, hold, hold_at};
+use codewright_tools::tags::neutralize;
+use codewright_workspace::{Held, Likeness, Node, existing, hold, hold_at};
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -41,6 +42,10 @@ const MAX_PARTS: usize = 1000;
 const MAX_LOCK_ATTEMPTS: usize = 8;
 /// The largest file that is sent to a model without conversion.
 const MAX_FILE_BYTES: u64 = 20 * 1024 * 1024;
+/// The first bytes of a file that show whether it is a picture or a document.
+const HEAD_BYTES: u64 = 4096;
+/// The media type of a directory.
+const DIRECTORY: &str = "application/x-directory";
 
 /// A message that starts or continues a turn.
 pub(crate) enum Admission {
@@ -349,8 +354,8 @@ async fn expand(
             parts.extend(files.map(|found| (None, file(found))));
         }
         PartInput::File { id, mime, filename, url, source, checked } => {
-            let attached = Attached { mime: &mime, filename: filename.as_deref(), url, checked, by };
-            let url = expand_file(inner, instance, attached, parts).await?;
+            let attached = Attached { mime, filename: filename.as_deref(), url, checked, by };
+            let (mime, url) = expand_file(inner, instance, attached, parts).await?;
             let (mime, url) = with_type_of_content(mime, url);
             parts.push((id, PartBody::File { mime, filename, url, source }));
         }
@@ -394,7 +399,7 @@ fn is_resource(source: Option<&Value>) -> bool {
 
 /// A file of a prompt.
 struct Attached<'a> {
-    mime: &'a str,
+    mime: String,
     filename: Option<&'a str>,
     url: String,
     /// The only place that is read, if the user did not choose the file.
@@ -403,60 +408,95 @@ struct Attached<'a> {
     by: Principal,
 }
 
-/// Adds the content of a file as parts before it. Returns the URL that the file is stored with.
+/// Adds the content of a file as parts before it. Returns the media type and the URL that the file is stored with.
+///
+/// Clients derive the type from the name. A picture or a document without a known extension arrives as text, so the
+/// content decides.
 async fn expand_file(
     inner: &Arc<Inner>,
     instance: &Arc<Instance>,
     file: Attached<'_>,
     parts: &mut Parts,
-) -> Result<String, Error> {
-    let Attached { mime, filename, url, checked, by } = file;
-    let is_text = mime.starts_with("text/") || mime == "application/x-directory";
+) -> Result<(String, String), Error> {
+    let Attached { mut mime, filename, url, checked, by } = file;
+    let is_directory = mime == DIRECTORY;
+    let mut is_text = mime.starts_with("text/") || is_directory;
     let address = match Address::parse(&url).map_err(Error::invalid)? {
-        Address::Elsewhere => return Ok(url),
+        Address::Elsewhere => return Ok((mime, url)),
         Address::File(address) => address,
         Address::Data(data) => {
             if is_text {
-                let text = data_text(&data)
+                let bytes = data_bytes(&data)
                     .ok_or_else(|| Error::invalid("a `data:` address of a text file is not readable"))?;
+                if let Some(found) = type_of_file(&bytes) {
+                    let url = format!("data:{found};base64,{}", STANDARD.encode(bytes));
+                    return Ok((found.to_owned(), url));
+                }
                 parts.push(synthetic(announce(&json!({ "filePath": filename.unwrap_or("attachment") }))));
-                parts.push(synthetic(neutralize(&text).into_owned()));
+                parts.push(synthetic(neutralize(&String::from_utf8_lossy(&bytes)).into_owned()));
             }
-            return Ok(url);
+            return Ok((mime, url));
         }
     };
     if by.is_limited() && checked.is_none() {
         return Err(Error::invalid(format!("`{}` was not checked for its sender", address.path().display())));
     }
+    if is_text && !is_directory {
+        let (path, checked) = (address.path().to_owned(), checked.clone());
+        let found = tokio::task::spawn_blocking(move || sniff(&path, checked.as_deref())).await;
+        if let Some(found) = found.unwrap_or_default() {
+            (mime, is_text) = (found.to_owned(), false);
+        }
+    }
     if is_text {
         let input = read_input(&address);
         parts.push(synthetic(announce(&input)));
         let file = cx::UserFile { input, checked };
-        let read = cx::read(inner, instance, file, &CancellationToken::new()).await;
-        let (output, found) =
-            read.unwrap_or_else(|reason| (format!("The file could not be read: {reason}"), Vec::new()));
+        let output = match cx::read(inner, instance, file, &CancellationToken::new()).await {
+            Ok(output) => output,
+            Err(reason) => format!("The file could not be read: {reason}"),
+        };
         parts.push(synthetic(output));
-        // A picture whose name does not say that it is one.
-        parts.extend(found.into_iter().map(|Attachment { mime, url, filename: own }| {
-            let filename = own.or_else(|| filename.map(str::to_owned));
-            (None, PartBody::File { mime, filename, url, source: None })
-        }));
-        return Ok(url);
+        return Ok((mime, url));
     }
     let path = address.path().to_owned();
     // The model gets the current bytes, because the file may change or be removed.
     let bytes = tokio::task::spawn_blocking(move || read_bytes(&path, checked.as_deref())).await;
     let bytes =
         bytes.map_err(|error| Error::invalid(format!("reading an attached file failed: {error}")))??;
-    Ok(format!("data:{mime};base64,{}", STANDARD.encode(bytes)))
+    let url = format!("data:{mime};base64,{}", STANDARD.encode(bytes));
+    Ok((mime, url))
+}
+
+/// Opens an attached file without reading it.
+fn hold_attached(path: &Path, checked: Option<&Path>) -> Result<Held, codewright_workspace::Error> {
+    match checked {
+        Some(checked) => hold_at(path, checked),
+        None => hold(&existing(path, Likeness::Compatible).unwrap_or_else(|| path.to_owned())),
+    }
+}
+
+/// Returns the media type of an attached picture or document by its first bytes. `None` if it is neither, or cannot be
+/// read.
+fn sniff(path: &Path, checked: Option<&Path>) -> Option<&'static str> {
+    let held = hold_attached(path, checked).ok()?;
+    // Opening a device may have an effect.
+    if held.status().ok()??.node != Node::File {
+        return None;
+    }
+    let mut head = Vec::new();
+    held.file().ok()?.take(HEAD_BYTES).read_to_end(&mut head).ok()?;
+    type_of_file(&head)
+}
+
+/// Returns the media type of a picture or a document that was attached as text. A text may mention the mark of a PDF
+/// document, so the mark counts only at the start.
+fn type_of_file(bytes: &[u8]) -> Option<&'static str> {
+    media_type(bytes).filter(|found| *found != "application/pdf" || bytes.starts_with(b"%PDF-"))
 }
 
 fn read_bytes(path: &Path, checked: Option<&Path>) -> Result<Vec<u8>, Error> {
-    let held = match checked {
-        Some(checked) => hold_at(path, checked),
-        None => hold(&existing(path, Likeness::Compatible).unwrap_or_else(|| path.to_owned())),
-    };
-    let read = held.and_then(|held| match held.status()?.map(|status| status.node) {
+    let read = hold_attached(path, checked).and_then(|held| match held.status()?.map(|status| status.node) {
         // Opening a device may have an effect.
         Some(Node::Directory | Node::Special) => Ok(None),
         Some(Node::File) | None => held.read(MAX_FILE_BYTES).map(Some),
@@ -493,16 +533,12 @@ fn read_input(address: &FileAddress) -> Value {
     input
 }
 
-fn unescaped(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
-}
-
-fn data_text(data: &str) -> Option<String> {
+fn data_bytes(data: &str) -> Option<Vec<u8>> {
     let (header, body) = data.split_once(',')?;
     if header.ends_with(";base64") {
-        return Some(String::from_utf8_lossy(&STANDARD.decode(body).ok()?).into_owned());
+        return STANDARD.decode(body).ok();
     }
-    Some(unescaped(body))
+    Some(percent_decode_str(body).collect())
 }
 
 #[cfg(test)]
@@ -516,14 +552,29 @@ mod tests {
         };
         assert_eq!(read_input(&address), json!({ "filePath": "/a b/c\u{e4}.txt", "offset": 2, "limit": 3 }));
         for (escaped, expected) in [("%zz%4", "%zz%4"), ("%+1", "%+1"), ("%", "%"), ("%ff", "\u{fffd}")] {
-            assert_eq!(unescaped(escaped), expected);
+            let bytes = data_bytes(&format!("text/plain,{escaped}")).unwrap();
+            assert_eq!(String::from_utf8_lossy(&bytes), expected);
+        }
+    }
+
+    #[test]
+    fn the_content_of_a_text_file_decides_whether_it_is_a_picture() {
+        for (bytes, expected) in [
+            (&b"\x89PNG\r\n\x1a\n\0\0"[..], Some("image/png")),
+            (b"%PDF-1.7\n", Some("application/pdf")),
+            (b"A document starts with %PDF-1.7.", None),
+            (b"BMW and Audi are makers of cars.", None),
+            (b"<svg></svg>", None),
+            (b"", None),
+        ] {
+            assert_eq!(type_of_file(bytes), expected);
         }
     }
 
     #[test]
     fn text_in_an_address_is_read() {
-        assert_eq!(data_text("text/plain;base64,aGk=").as_deref(), Some("hi"));
-        assert_eq!(data_text("text/plain,a%20b").as_deref(), Some("a b"));
-        assert_eq!(data_text("nothing"), None);
+        assert_eq!(data_bytes("text/plain;base64,aGk=").as_deref(), Some(&b"hi"[..]));
+        assert_eq!(data_bytes("text/plain,a%20b").as_deref(), Some(&b"a b"[..]));
+        assert_eq!(data_bytes("nothing"), None);
     }
 }

@@ -62,6 +62,8 @@ use crate::{Error, plugins, pty, question, telemetry};
 
 /// The file of the tokens of MCP servers.
 const MCP_AUTH_FILE: &str = "mcp-auth.json";
+/// The file with the hashes of what providers have refused, in the cache.
+const REFUSED_FILE: &str = "refused-parts";
 /// The longest time that background work, such as naming a session, may delay the end of the program.
 const CLOSE_GRACE: Duration = Duration::from_secs(3);
 /// The longest time that the ends of sessions are reported to extensions.
@@ -121,7 +123,8 @@ impl Engine {
         let search = search_engine(&env);
         let tasks = TaskTracker::new();
         let toolbox = Toolbox::builtin(&env, civil(clock.now_ms()).0);
-        let llm = codewright_llm::Client::with_network(network, &format!("codewright/{version}"))?;
+        let llm = codewright_llm::Client::with_network(network, &format!("codewright/{version}"))?
+            .with_refusals_in(dirs.cache.join(REFUSED_FILE));
         let (tracer, disabled_telemetry) = telemetry::open(&env, &dirs, &llm, version, &clock);
         let token_file =
             TokenFile::new(dirs.data.join(MCP_AUTH_FILE), dirs.opencode_data.join(MCP_AUTH_FILE));

@@ -74,7 +74,12 @@ impl Client {
     ) -> Result<(reqwest::Response, Instant), Error> {
         let headers = headers(model, request)?;
         let mut body = protocol::lower_fitted(request, model);
-        refusal::apply(&self.refusals, model, &mut body);
+        let scope = refusal::Scope {
+            refusals: &self.refusals,
+            model,
+            session: request.session().unwrap_or_default(),
+        };
+        scope.apply(&mut body);
         let mut reasons: Vec<String> = Vec::new();
         loop {
             let text = serde_json::to_vec(&body)
@@ -86,10 +91,13 @@ impl Client {
             };
             let reason = error.failure().message.clone();
             let is_new = !reasons.contains(&reason) && reasons.len() < MOST_REPEATS;
-            if !is_new || !refusal::repair(&self.refusals, model, &mut body, &error) {
+            if !is_new || !scope.repair(&mut body, &error) {
                 return Err(error);
             }
             reasons.push(reason);
+            let refusals = self.refusals.clone();
+            // The next process asks the provider again if the file cannot be written.
+            drop(tokio::task::spawn_blocking(move || refusals.save()).await);
         }
     }
 

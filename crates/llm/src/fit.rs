@@ -8,10 +8,12 @@
 mod conversation;
 mod names;
 mod pictures;
+mod references;
 mod schema;
 
 pub(crate) use names::{Names, nine};
 pub use pictures::media_type;
+pub(crate) use references::target;
 
 use crate::protocol::rules::Rules;
 use crate::{Model, Request, ToolSpec};

@@ -4,6 +4,7 @@
 //! and reuses them. This module knows nothing about models and their protocols.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use reqwest::Url;
@@ -50,6 +51,13 @@ impl Client {
             Error::rejected(format!("the user agent `{user_agent}` cannot be sent as a header"))
         })?;
         Ok(Self { connections: Connections::new(user_agent, network), refusals: Refusals::default() })
+    }
+
+    /// Keeps the hashes of refused parts in a file, for other processes that continue a session.
+    #[must_use]
+    pub fn with_refusals_in(mut self, path: PathBuf) -> Self {
+        self.refusals = Refusals::in_file(path);
+        self
     }
 
     /// Returns the HTTP client for an address, with the proxies and certificates of the network. It follows redirects

@@ -13,6 +13,8 @@ const MAX_SCHEMA_BYTES: usize = 8 * 1024 * 1024;
 const MAX_DESCRIPTION_BYTES: usize = 64 * 1024;
 /// The longest name or address.
 const MAX_NAME_BYTES: usize = 4096;
+/// The entries that a warning names.
+const MAX_NAMED: usize = 5;
 /// The deepest schema that is offered to models.
 const MAX_DEPTH: usize = 64;
 
@@ -75,24 +77,36 @@ fn read<T>(
     parse: impl Fn(&Map<String, Value>) -> Result<T, String>,
 ) -> Read<T> {
     let mut entries = Vec::new();
-    let mut warning = None;
+    let mut left_out = Vec::new();
     for value in values.iter().take(MAX_ENTRIES) {
         let parsed = value.as_object().ok_or_else(|| "it is not an object".to_owned()).and_then(&parse);
         match parsed {
             Ok(entry) => entries.push(entry),
             Err(reason) => {
                 let name = value.get("name").and_then(Value::as_str).unwrap_or_default();
-                warning.get_or_insert_with(|| {
-                    format!("The server's {what} `{}` is left out: {reason}.", cut(name))
-                });
+                left_out.push((name, reason));
             }
         }
     }
+    let mut warning = describe(&left_out, what);
     if values.len() > MAX_ENTRIES {
         warning =
             Some(format!("The server offers more than {MAX_ENTRIES} {what}s; the others are left out."));
     }
     Read { entries, warning }
+}
+
+/// Describes the entries that are left out.
+fn describe(left_out: &[(&str, String)], what: &str) -> Option<String> {
+    if left_out.is_empty() {
+        return None;
+    }
+    let named = left_out.iter().take(MAX_NAMED);
+    let named =
+        named.map(|(name, reason)| format!("The server's {what} `{}` is left out: {reason}.", cut(name)));
+    let more = left_out.len().saturating_sub(MAX_NAMED);
+    let more = (more > 0).then(|| format!("{more} more are left out."));
+    Some(named.chain(more).collect::<Vec<_>>().join(" "))
 }
 
 /// Reads tools. Their texts for the model pass through `clean`.
@@ -159,12 +173,16 @@ fn clean_texts(schema: &mut Value, clean: &dyn Fn(&str) -> String) {
 fn parameters(schema: Option<&Value>) -> Result<Value, String> {
     let empty = Map::new();
     let schema = match schema {
-        None | Some(Value::Null) => &empty,
+        // `true` accepts anything.
+        None | Some(Value::Null | Value::Bool(true)) => &empty,
         Some(Value::Object(schema)) => schema,
         Some(_) => return Err("its `inputSchema` is not a JSON schema".to_owned()),
     };
-    if !matches!(schema.get("type"), None | Some(Value::Null)) && schema.get("type") != Some(&json!("object"))
-    {
+    let is_object = match schema.get("type") {
+        None | Some(Value::Null) => true,
+        Some(kind) => kind.as_str().is_some_and(|kind| kind.eq_ignore_ascii_case("object")),
+    };
+    if !is_object {
         return Err("its `inputSchema` is not the schema of an object".to_owned());
     }
     if !matches!(schema.get("properties"), None | Some(Value::Object(_))) {
@@ -299,6 +317,26 @@ mod tests {
             let read = tools(&[bad.clone(), json!({"name": "good"})]);
             assert_eq!(read.entries.len(), 1, "{bad}");
             assert!(read.warning.is_some_and(|warning| warning.ends_with('.')), "{bad}");
+        }
+    }
+
+    #[test]
+    fn all_tools_that_are_left_out_are_named() {
+        let bad = |name: &str| json!({"name": name, "inputSchema": {"type": "array"}});
+        let names = ["a", "b", "c", "d", "e", "f"];
+        let warning = tools(&names.map(bad)).warning.unwrap();
+        for name in &names[..5] {
+            assert!(warning.contains(&format!("`{name}` is left out")), "{warning}");
+        }
+        assert!(warning.ends_with("1 more are left out."), "{warning}");
+    }
+
+    #[test]
+    fn schemas_with_one_meaning_are_repaired() {
+        for schema in [json!(true), json!({"type": "OBJECT", "properties": {"a": {"type": "STRING"}}})] {
+            let read = tools(&[json!({"name": "x", "inputSchema": schema})]);
+            assert_eq!(read.entries[0].parameters["type"], "object");
+            assert!(read.warning.is_none());
         }
     }
 

@@ -74,6 +74,8 @@ struct Server {
     state: State,
     /// The challenge of a server that needs a sign-in.
     challenge: Option<String>,
+    /// Which tools of its last list are left out, and why.
+    warning: Option<String>,
     /// Ends the task of the server.
     stop: CancellationToken,
 }
@@ -146,6 +148,14 @@ impl Servers {
     pub fn statuses(&self) -> Vec<(String, Status)> {
         let servers = self.0.lock();
         servers.iter().map(|server| (server.name.to_string(), server.status())).collect()
+    }
+
+    /// The tools of a connected server that are left out, and why.
+    #[must_use]
+    pub fn warning(&self, name: &str) -> Option<String> {
+        let servers = self.0.lock();
+        let server = servers.iter().find(|server| *server.name == *name)?;
+        server.warning.clone().filter(|_| matches!(server.state, State::Connected(..)))
     }
 
     /// The configuration of a server.
@@ -371,6 +381,7 @@ impl Server {
             config,
             state: State::Idle,
             challenge: None,
+            warning: None,
             stop: CancellationToken::new(),
         }
     }
@@ -414,6 +425,12 @@ impl Shared {
     }
 
     /// Stores a state, unless the task of the server was ended meanwhile.
+    fn warn(&self, name: &str, warning: Option<String>) {
+        if let Some(server) = self.lock().iter_mut().find(|server| *server.name == *name) {
+            server.warning = warning;
+        }
+    }
+
     fn set(&self, name: &str, stop: &CancellationToken, state: State) {
         {
             let mut servers = self.lock();
@@ -493,9 +510,10 @@ impl Shared {
             match listed {
                 Ok(values) => {
                     let read = list::tools(&values, &|text| self.host.neutral(text));
-                    if let Some(warning) = read.warning {
-                        self.host.log(name, &warning);
+                    if let Some(warning) = &read.warning {
+                        self.host.log(name, warning);
                     }
+                    self.warn(name, read.warning);
                     let tools = read.entries.into_iter().map(Arc::new).collect();
                     self.set(name, stop, State::Connected(connection.clone(), tools));
                     self.host.tools_changed(name);

@@ -1,6 +1,6 @@
 //! Receives what the process sends: log lines, requests of plugins, pieces of bodies.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,6 +40,8 @@ pub(crate) struct Inbox {
     /// The running tool calls.
     ports: Mutex<HashMap<String, Arc<dyn ToolPort>>>,
     names: OnceLock<Vec<String>>,
+    /// The plugins of which a failure was reported.
+    failed: Mutex<BTreeSet<usize>>,
     /// Notified about every message.
     pub(crate) activity: Notify,
     rate: Mutex<(Option<Instant>, u32)>,
@@ -116,6 +118,7 @@ impl Inbox {
             positions: Mutex::default(),
             ports: Mutex::default(),
             names: OnceLock::new(),
+            failed: Mutex::default(),
             activity: Notify::new(),
             rate: Mutex::default(),
             connection: OnceLock::new(),
@@ -208,6 +211,17 @@ impl Inbox {
         self.log(level, name, &line.message);
     }
 
+    /// Reports the first failure of each plugin outside calls to the user.
+    fn failed(&self, line: &LogLine) {
+        let Some(index) = line.index else { return };
+        let Some(name) = self.names.get().and_then(|names| names.get(index)) else { return };
+        // Only positions of plugins get here, so the set is bounded.
+        if self.failed.lock().unwrap_or_else(PoisonError::into_inner).insert(index) {
+            let message: String = line.message.chars().take(MAX_LOG_CHARS).collect();
+            self.host.failed(name, &message);
+        }
+    }
+
     /// Receives a message about a body.
     fn body(&self, method: &str, piece: Piece) {
         let Piece { id, data, bytes, error } = piece;
@@ -298,6 +312,11 @@ impl Inbound for Receiver {
             "log" => {
                 if let Some(line) = parse::<LogLine>(params) {
                     inbox.logged(&line);
+                }
+            }
+            "failed" => {
+                if let Some(line) = parse::<LogLine>(params) {
+                    inbox.failed(&line);
                 }
             }
             "http.credit" | "http.cancel" | "fetch.data" | "fetch.end" => {

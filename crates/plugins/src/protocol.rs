@@ -241,6 +241,8 @@ pub struct HookFailure {
     pub reason: String,
     /// Whether the hook has thrown an error.
     pub is_thrown: bool,
+    /// Whether the hook did not end within its time limit.
+    pub is_late: bool,
 }
 
 #[derive(Debug, Deserialize)]

@@ -32,6 +32,15 @@ const FETCH_LIMIT: Duration = Duration::from_secs(300);
 const PING: &str = "codewright.ping";
 /// The hook that receives events.
 const EVENT: &str = "event";
+/// The hook before a tool call, which can refuse it.
+const BEFORE_CALL: &str = "tool.execute.before";
+
+/// Whether a hook did not end in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum IsLate {
+    Yes,
+    No,
+}
 
 /// A request of a provider that a plugin sends.
 #[derive(Debug, Clone)]
@@ -167,19 +176,29 @@ impl Session {
         });
         match parsed {
             Ok(result) => self.reply(call.name, result),
+            // A guard that blocks the process has not allowed the call.
+            Err(Failure::Blocked) if call.name == BEFORE_CALL => {
+                self.failed(&called, IsLate::Yes, &Failure::Blocked)
+            }
             // The owner of the process reports its end.
             Err(Failure::Closed | Failure::Blocked) => HookReply::default(),
-            Err(failure) => {
-                let plugins: Vec<String> = called.iter().map(|index| self.plugin(*index)).collect();
-                let failure = HookFailure {
-                    plugin: plugins.join(", "),
-                    message: failure.to_string(),
-                    reason: failure.to_string(),
-                    is_thrown: false,
-                };
-                HookReply { failures: vec![failure], ..HookReply::default() }
-            }
+            Err(failure) => self.failed(&called, IsLate::No, &failure),
         }
+    }
+
+    /// The reply of plugins that could not be called.
+    fn failed(&self, called: &BTreeSet<usize>, is_late: IsLate, failure: &Failure) -> HookReply {
+        let culprit = *self.blocked.lock().unwrap_or_else(PoisonError::into_inner);
+        let culprit = culprit.filter(|_| is_late == IsLate::Yes);
+        let plugins: Vec<String> = match culprit {
+            Some(index) => vec![self.plugin(index)],
+            None => called.iter().map(|index| self.plugin(*index)).collect(),
+        };
+        let plugin = plugins.join(", ");
+        let reason = format!("{plugin}: {failure}");
+        let (message, is_late) = (failure.to_string(), is_late == IsLate::Yes);
+        let failure = HookFailure { plugin, message, reason, is_thrown: false, is_late };
+        HookReply { failures: vec![failure], ..HookReply::default() }
     }
 
     fn reply(&self, name: &str, result: HookResult) -> HookReply {
@@ -190,11 +209,13 @@ impl Session {
                 Some(place) => format!("{reason} ({place})"),
                 None => reason.clone(),
             };
-            if failure.timeout {
+            // A guard is called again, because calls must not pass without it.
+            if failure.timeout && name != BEFORE_CALL {
                 slow.insert((failure.index, name.to_owned()));
                 message.push_str("; it is not called again");
             }
-            HookFailure { plugin: self.plugin(failure.index), message, reason, is_thrown: failure.thrown }
+            let plugin = self.plugin(failure.index);
+            HookFailure { plugin, message, reason, is_thrown: failure.thrown, is_late: failure.timeout }
         });
         let failures = failures.collect();
         HookReply { input: result.input, output: result.output, agents: result.agents, failures }

@@ -22,7 +22,7 @@ fn readings(root: &Path, pattern: &str) -> Vec<String> {
     if pattern.contains('[') {
         readings.push(escape(pattern));
     }
-    if pattern.contains(['[', '{']) {
+    if pattern.contains(['[', '{', '\\']) || pattern.starts_with('!') {
         readings.push(escape_existing(root, pattern));
     }
     readings.push(pattern.to_owned());
@@ -53,9 +53,23 @@ fn escape_existing(root: &Path, pattern: &str) -> String {
             Some(found) => at = found,
             None => exists = false,
         }
-        if exists { escape(name).replace('{', "[{]").replace('}', "[}]") } else { name.to_owned() }
+        if exists { escape_all(name) } else { name.to_owned() }
     });
-    names.collect::<Vec<_>>().join("/")
+    let escaped = names.collect::<Vec<_>>().join("/");
+    // A name that begins with `!` would exclude files.
+    let is_name = pattern.starts_with('!') && escaped_exists(root, pattern);
+    if is_name { format!("\\{escaped}") } else { escaped }
+}
+
+/// Makes the brackets and backslashes of a name literal.
+fn escape_all(name: &str) -> String {
+    escape(&name.replace('\\', "\\\\")).replace('{', "[{]").replace('}', "[}]")
+}
+
+/// Reports whether the first name of a glob exists.
+fn escaped_exists(root: &Path, pattern: &str) -> bool {
+    let name = pattern.split('/').next().unwrap_or_default();
+    existing(&root.join(name), Likeness::Compatible).is_some()
 }
 
 #[cfg(test)]
@@ -66,7 +80,9 @@ mod tests {
     fn a_name_that_exists_is_read_before_a_class() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(folder.path().join("app/[id]")).unwrap();
-        std::fs::create_dir_all(folder.path().join("app/{a}")).unwrap();
+        for name in ["app/{a}", "b\\s", "!draft"] {
+            std::fs::create_dir_all(folder.path().join(name)).unwrap();
+        }
         let check = |pattern: &str, expected: &[&str]| {
             assert_eq!(readings(folder.path(), pattern), expected, "{pattern}");
         };
@@ -77,6 +93,10 @@ mod tests {
         check("app/[[...slug]]/x", &["app/[[][[]...slug]]/x", "app/[[...slug]]/x"]);
         check("app/{a}/x", &["app/[{]a[}]/x", "app/{a}/x"]);
         check("app/{a,b}/x", &["app/{a,b}/x"]);
+        check("b\\s/*", &["b\\\\s/*", "b\\s/*"]);
+        check("c\\s/*", &["c\\s/*"]);
+        check("!draft/*", &["\\!draft/*", "!draft/*"]);
+        check("!other/*", &["!other/*"]);
         check("caf\u{e9}", &["caf\u{e9}", "caf{\u{e9},e\u{301}}"]);
         check("caf\u{e9}*", &["caf{\u{e9},e\u{301}}*"]);
     }

@@ -17,7 +17,8 @@ const MAX_DEPTH: usize = 64;
 ///
 /// Other spellings of a key are accepted (`file_path`, `FilePath` and `path` for `filePath`), `null` means that a value
 /// is missing, an integer may have a fraction of zero, and a text may contain the list, object, number or flag that is
-/// expected. A value is corrected only if one correction fits. Keys that are not in the schema are kept.
+/// expected. An integer becomes the text that is expected, and a list with one object the object. A value is corrected
+/// only if one correction fits. Keys that are not in the schema are kept.
 ///
 /// # Errors
 ///
@@ -200,7 +201,14 @@ impl<'a> Check<'a> {
         for (key, part) in properties {
             rename_spelling(fields, key, properties);
             let is_required = required.contains(&key.as_str());
-            if !is_required && fields.get(key).is_some_and(Value::is_null) && !accepts_null(part) {
+            let is_missing = fields.get(key).is_some_and(|field| match field {
+                Value::Null => !accepts_null(part),
+                Value::String(text) => {
+                    text.trim() == "null" && !accepts_null(part) && !self.accepts(part, field)
+                }
+                _ => false,
+            });
+            if !is_required && is_missing {
                 fields.remove(key);
             }
             self.at.push(Step::Key(key.clone()));
@@ -224,6 +232,14 @@ impl<'a> Check<'a> {
         // The path of a failure is that of the list.
         self.at.truncate(depth);
         fits.then_some(item)
+    }
+
+    /// Returns whether a value fits a schema, perhaps after a correction.
+    fn accepts(&mut self, schema: &'a Value, value: &Value) -> bool {
+        let depth = self.at.len();
+        let accepts = self.value(schema, &mut value.clone()).is_ok();
+        self.at.truncate(depth);
+        accepts
     }
 
     fn array(&mut self, schema: &'a Value, value: &mut Value) -> Result<(), String> {
@@ -273,6 +289,11 @@ fn has_kind(kind: &str, value: &Value) -> bool {
 
 /// Replaces a text by the list, object, number or flag that it contains, if the schema wants that.
 fn coerce(kind: &str, value: &mut Value) {
+    match (kind, &mut *value) {
+        ("string", Value::Number(number)) if !number.is_f64() => *value = number.to_string().into(),
+        ("object", Value::Array(list)) if list.len() == 1 && list[0].is_object() => *value = list[0].take(),
+        _ => {}
+    }
     let Value::String(text) = value else { return };
     let read = match kind {
         "array" | "object" => match super::arguments::values(text) {
@@ -412,7 +433,12 @@ mod tests {
     fn a_mismatch_is_reported_with_its_path() {
         let cases = [
             (json!({"file": "x"}), "Missing key\n  at [\"filePath\"]"),
-            (json!({"filePath": 5}), "Expected string, got 5\n  at [\"filePath\"]"),
+            (json!({"filePath": 5.5}), "Expected string, got 5.5\n  at [\"filePath\"]"),
+            (json!({"filePath": true}), "Expected string, got true\n  at [\"filePath\"]"),
+            (
+                json!([{"filePath": "x"}, {"filePath": "y"}]),
+                "Expected object, got [{\"filePath\":\"x\"},{\"filePath\":\"y\"}]",
+            ),
             (json!({"filePath": null}), "Expected string, got null\n  at [\"filePath\"]"),
             (
                 json!({"filePath": "x", "offset": -1}),
@@ -479,6 +505,10 @@ mod tests {
                 json!({"filePath": "x", "todos": [{"content": "y"}]}),
             ),
             (json!("{\"filePath\": \"x\"}"), json!({"filePath": "x"})),
+            (json!({"filePath": 5}), json!({"filePath": "5"})),
+            (json!({"filePath": "x", "offset": "null"}), json!({"filePath": "x"})),
+            (json!({"filePath": "null"}), json!({"filePath": "null"})),
+            (json!([{"filePath": "x"}]), json!({"filePath": "x"})),
         ];
         for (input, expected) in cases {
             assert_eq!(conform("read", &schema(), input).expect("fits"), expected);

@@ -178,7 +178,10 @@ impl Selected {
         let wrong = |error: ignore::Error| Error::Pattern { message: error.to_string() };
         let mut builder = OverrideBuilder::new(root);
         for pattern in &globs.patterns {
-            builder.add(local(root, pattern)).map_err(wrong)?;
+            let pattern = local(root, pattern);
+            // An ignore file has comments, a glob does not.
+            let escape = if pattern.starts_with('#') { "\\" } else { "" };
+            builder.add(&format!("{escape}{pattern}")).map_err(wrong)?;
         }
         let found = Some(builder.build().map_err(wrong)?);
         Ok(match globs.names {

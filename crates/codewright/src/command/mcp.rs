@@ -59,6 +59,9 @@ async fn list(engine: &Engine, instance: &Arc<Instance>) -> anyhow::Result<ExitC
         if let Some(error) = status["error"].as_str() {
             text.push_str(&format!("│      {}\n", clean_line(error)));
         }
+        if let Some(warning) = engine.mcp().warning(instance, &server.name) {
+            text.push_str(&format!("│      ⚠ {}\n", clean_line(&warning)));
+        }
         text.push_str(&format!("│      {}\n│\n", clean_line(&server.target)));
     }
     text.push_str(&format!("└  {}\n", counted(servers.len())));

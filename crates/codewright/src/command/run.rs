@@ -11,6 +11,7 @@ pub(crate) mod named;
 mod prompt;
 mod text;
 
+use std::collections::HashSet;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use anyhow::{Context as _, bail};
 use codewright_client::{Client, Events};
 use codewright_config::Env;
 use codewright_proto::{
-    Action, CommandInput, Event, Fact, Message, ModelRef, Notice, PartInput, PermissionAnswer,
+    Action, CommandInput, Event, Fact, Message, MessageId, ModelRef, Notice, PartInput, PermissionAnswer,
     PermissionReply, PermissionRequest, PromptInput, PromptModel, QuestionAnswers, QuestionRequest, Rule,
     Session, SessionId, SessionInput, SessionStatus, Signal, TrustChoice, TrustDismissal, TrustInput,
     TrustReply, TrustStatus,
@@ -185,6 +186,7 @@ pub(crate) async fn turn(
     let mut events = client.events().await.map_err(client_error)?;
     let first = New { args, parts: &parts, model: model.as_ref() };
     let (session, is_new) = session(client, continued, first).await?;
+    let copied = copied_messages(client, &session, args).await?;
     let input = PromptInput {
         chosen: model.is_some().then_some(true),
         model,
@@ -206,6 +208,7 @@ pub(crate) async fn turn(
         rejected: false,
         strict: args.strict,
         end: TurnEnd::default(),
+        copied,
         output,
         lines,
     };
@@ -296,6 +299,8 @@ struct Watch<'a> {
     /// Whether a rejection sets the exit code.
     strict: bool,
     end: TurnEnd,
+    /// The messages that a fork copied, which are not part of the turn.
+    copied: HashSet<MessageId>,
     output: &'a mut dyn Output,
     /// The user's lines, if there is an interactive user.
     lines: Option<&'a mut Lines>,
@@ -398,7 +403,7 @@ impl Watch<'_> {
                 Fact::Event(_) | Fact::Signal(_) => {}
             }
             let is_toast = matches!(&notice.fact, Fact::Signal(Signal::TuiToastShow { .. }));
-            if notice.session_id() != Some(self.id) && !is_toast {
+            if (notice.session_id() != Some(self.id) && !is_toast) || self.is_copied(&notice) {
                 continue;
             }
             let is_error = matches!(&notice.fact, Fact::Signal(Signal::SessionError { .. }));
@@ -409,6 +414,15 @@ impl Watch<'_> {
             if self.end.is_over(&notice) {
                 return Ok(Stop::Idle);
             }
+        }
+    }
+
+    /// Whether an event is about a message that the fork copied.
+    fn is_copied(&self, notice: &Notice) -> bool {
+        match &notice.fact {
+            Fact::Event(Event::MessageUpdated { info, .. }) => self.copied.contains(info.id()),
+            Fact::Event(Event::PartUpdated { part, .. }) => self.copied.contains(&part.message_id),
+            Fact::Event(_) | Fact::Signal(_) => false,
         }
     }
 
@@ -516,6 +530,19 @@ async fn session(
             Ok((session, true))
         }
     }
+}
+
+/// The messages of a session that was just forked. Their events may arrive after the subscription began.
+async fn copied_messages(
+    client: &Client,
+    session: &Session,
+    args: &RunArgs,
+) -> anyhow::Result<HashSet<MessageId>> {
+    if !args.fork {
+        return Ok(HashSet::new());
+    }
+    let messages = client.messages(&session.id, None).await.map_err(client_error)?;
+    Ok(messages.into_iter().map(|message| message.info.id().clone()).collect())
 }
 
 /// The prompt that resumes the session's last turn.

@@ -36,6 +36,17 @@ fn types(lines: &[Value]) -> Vec<&str> {
 }
 
 #[test]
+fn a_fork_gives_the_lines_of_its_own_turn() -> Result<()> {
+    let stage = Stage::git(Script::new().text("first answer").text("second answer"))?;
+    let first = session_of(&stage.json(["one"])?)?;
+    let lines = stage.json(["-s", &first, "--fork", "two"])?;
+    assert_ne!(session_of(&lines)?, first);
+    assert_eq!(types(&lines), ["step_start", "text", "step_finish"]);
+    assert_eq!(lines[1]["part"]["text"], "second answer");
+    stage.no_problems()
+}
+
+#[test]
 fn a_turn_gives_the_recorded_lines() -> Result<()> {
     let script = Script::new().turn(Turn::text("Working.").tool("bash", json!({"command": "echo hi"}))).turn(
         Turn::text("All done.").usage(Usage { input: 50, output: 9, cache_read: 30, ..Usage::default() }),

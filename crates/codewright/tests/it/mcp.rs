@@ -700,3 +700,18 @@ fn remote_servers_work_over_both_transports() -> Result<()> {
     check_has(&fs::read_to_string(&record)?, &["headers 1 codewright/", "stream 1"]);
     stage.no_problems()
 }
+
+#[test]
+fn the_list_names_the_tools_that_are_left_out() -> Result<()> {
+    let stage = stage(Script::new(), json!({"s": local(&["bad=1"])}), json!({}))?;
+    let done = stage.program(["mcp", "list"]).finish()?.success()?;
+    check_has(
+        &done.stdout,
+        &[
+            "connected",
+            "tool `list` is left out: its `inputSchema` is not the schema of an object",
+            "`no-schema`",
+        ],
+    );
+    stage.no_problems()
+}

@@ -100,6 +100,27 @@ fn an_image_is_sent_to_a_model_that_accepts_images() -> Result<()> {
 }
 
 #[test]
+fn an_image_without_a_known_extension_is_sent_too() -> Result<()> {
+    for name in ["noext", "shot.png2", "notes.txt"] {
+        let stage = Stage::plain(talker())?;
+        let mut config = Project::config(&stage.server.url());
+        config["provider"]["mock"]["models"]["plain-model"]["attachment"] = true.into();
+        config["provider"]["mock"]["models"]["plain-model"]["modalities"] =
+            json!({"input": ["text", "image"], "output": ["text"]});
+        stage.project.write_config(&config)?;
+        stage.project.write(name, PNG)?;
+        stage.project.write("text", "BMW is a name, %PDF- is a mark, and this is text.")?;
+        stage.run(["look", "-f", name, "-f", "text"])?.success()?;
+        let sent = Value::from(stage.messages(0)?).to_string();
+        check_has(&sent, &["data:image/png;base64,iVBORw0KGgo", "this is text."]);
+        assert_eq!(sent.matches("image_url").count(), 2, "one part with one address: {sent}");
+        assert!(!sent.contains("read successfully"), "{sent}");
+        stage.no_problems()?;
+    }
+    Ok(())
+}
+
+#[test]
 fn an_image_is_not_sent_to_a_model_without_image_input() -> Result<()> {
     let stage = Stage::plain(talker())?;
     stage.project.write("point.png", PNG)?;

@@ -324,10 +324,34 @@ fn a_refused_part_is_left_out_and_the_session_goes_on() -> Result<()> {
     assert_eq!(requests.len(), 3, "the refused part is not sent again");
     for n in [1, 2] {
         let sent = Value::from(stage.messages(n)?).to_string();
-        let has_picture = sent.contains("\"image\"");
-        // Another process does not know what was refused.
-        assert_eq!(has_picture, n == 2, "{n}: {sent}");
-        assert_eq!(sent.contains("is left out here"), n == 1, "{n}: {sent}");
+        // The next process knows what was refused.
+        assert!(!sent.contains("\"image\"") && sent.contains("is left out here"), "{n}: {sent}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_model_that_misses_thoughts_gets_them_in_every_later_prompt() -> Result<()> {
+    let message = "Missing `reasoning_content` field in the assistant message at message index 2.";
+    let refusal = Reply::new(
+        400,
+        Content::Json(json!({"error": {"type": "invalid_request_error", "message": message}})),
+    );
+    let script = Script::new()
+        .turn(Turn::steps().tool("read", json!({"filePath": "a.txt"})))
+        .turn(refusal)
+        .text("Read.")
+        .text("Again.");
+    let stage = stage(script)?;
+    stage.project.write("a.txt", "AAA")?;
+    let lines = stage.json(["-m", "mock/plain-model", "go"])?;
+    stage.run(["-m", "mock/plain-model", "-s", &session_of(&lines)?, "and now?"])?.success()?;
+    let requests = stage.server.main_requests();
+    assert_eq!(requests.len(), 4, "the later prompt costs one request");
+    for (n, expected) in [(1, false), (2, true), (3, true)] {
+        let answers = stage.messages(n)?.into_iter().filter(|message| message["role"] == "assistant");
+        let mut answers = answers.map(|message| message["reasoning_content"] == " ");
+        assert!(answers.all(|has_thought| has_thought == expected), "{n}");
     }
     Ok(())
 }

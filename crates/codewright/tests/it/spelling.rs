@@ -113,3 +113,59 @@ fn a_rule_that_allows_means_the_file_with_its_own_name() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_name_with_marks_of_a_glob_is_found_literally() -> Result<()> {
+    let calls = vec![
+        ("glob", json!({"pattern": "#hash/*"})),
+        ("glob", json!({"pattern": "#hash/h.ts"})),
+        ("glob", json!({"pattern": "b\\s/*"})),
+        ("glob", json!({"pattern": "!draft/*"})),
+        ("glob", json!({"pattern": "#missing/*"})),
+    ];
+    let stage = stage(calls, &json!({}))?;
+    for name in ["#hash/h.ts", "b\\s/back.ts", "!draft/d.ts", "other/o.ts"] {
+        stage.project.write(name, "x")?;
+    }
+    stage.run(["do it"])?.success()?;
+    for (result, expected) in
+        stage.results(1)?.iter().zip(["h.ts", "h.ts", "back.ts", "d.ts", "No files found"])
+    {
+        check_has(result, &[expected]);
+        assert!(!result.contains("o.ts"), "{result}");
+    }
+    Ok(())
+}
+
+#[test]
+fn names_in_another_case_and_values_of_another_type_have_one_reading() -> Result<()> {
+    let calls = vec![
+        ("task", json!({"description": "d", "prompt": "p", "subagent_type": "GENERAL"})),
+        ("skill", json!({"name": "S1"})),
+        ("skill", json!({"skill": "s1"})),
+        ("read", json!({"filePath": "a.txt", "offset": "null"})),
+        ("write", json!({"filePath": "n.txt", "content": 42})),
+        ("grep", json!({"pattern": 42})),
+        ("read", json!([{"filePath": "a.txt"}])),
+    ];
+    let stage = stage(calls, &json!({}))?;
+    stage.project.write("a.txt", "AAA")?;
+    let skill = stage.project.home().join(".config/opencode/skill/s1/SKILL.md");
+    std::fs::create_dir_all(skill.parent().expect("it has a directory"))?;
+    std::fs::write(skill, "---\nname: s1\ndescription: D\n---\nBODY")?;
+    stage.run(["do it"])?.success()?;
+    let last = stage.server.main_requests().len() - 1;
+    let results = stage.results(last)?;
+    for (result, expected) in results.iter().zip(["task", "BODY", "BODY", "AAA", "", "", "AAA"]) {
+        check_has(result, &[expected]);
+        assert!(
+            !result.contains("invalid arguments")
+                && !result.contains("not found")
+                && !result.contains("Unknown agent"),
+            "{expected}: {result}"
+        );
+    }
+    assert_eq!(stage.project.read("n.txt")?, "42");
+    assert_eq!(results.len(), 7);
+    Ok(())
+}

@@ -11,6 +11,8 @@ use crate::models::Models;
 
 /// The text between joined pieces of the system text.
 const SEPARATOR: &str = "\n";
+/// The characters of a header's name that a message quotes.
+const MAX_NAME_CHARS: usize = 100;
 
 /// The facts about a request that extensions receive.
 #[derive(Clone, Copy)]
@@ -92,6 +94,13 @@ impl Extensions {
         let answer = self.call(Moment::ChatHeaders, about.input(), json!({ "headers": {} })).await;
         for (name, value) in answer.output["headers"].as_object().into_iter().flatten() {
             let Some(value) = scalar(value) else { continue };
+            if !is_header(name, &value) {
+                let quoted: String = name.chars().take(MAX_NAME_CHARS).collect();
+                let message =
+                    format!("the header {quoted:?} is left out, because its name or value is invalid");
+                self.reject(Moment::ChatHeaders, message);
+                continue;
+            }
             request.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(name));
             request.headers.push((name.clone(), value));
         }
@@ -120,6 +129,13 @@ impl Extensions {
         let answer = self.call(Moment::AutoContinue, input, json!({ "enabled": true })).await;
         answer.output["enabled"].as_bool().unwrap_or(true)
     }
+}
+
+/// Reports whether a header can be sent. One that cannot would make every request fail.
+fn is_header(name: &str, value: &str) -> bool {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let is_visible = |byte: u8| byte == b'\t' || byte == b' ' || byte.is_ascii_graphic();
+    !name.is_empty() && name.bytes().all(is_token) && value.bytes().all(is_visible)
 }
 
 /// Whether a provider had refused a request as too long.
@@ -167,6 +183,20 @@ mod tests {
         check(json!(["base", "a", "b"]), &["base", "a\nb"]);
         check(json!(["new", "a", "b"]), &["new", "a", "b"]);
         check(json!(["base", 5, null, "b"]), &["base", "5\nb"]);
+    }
+
+    #[test]
+    fn only_headers_that_http_allows_are_sent() {
+        for (name, value, expected) in [
+            ("x-note", "a b\tc", true),
+            ("x-note", "", true),
+            ("x-note", "a\nb", false),
+            ("x-note", "\u{fc}", false),
+            ("x note", "a", false),
+            ("", "a", false),
+        ] {
+            assert_eq!(is_header(name, value), expected, "{name:?} {value:?}");
+        }
     }
 
     #[test]

@@ -18,8 +18,14 @@ const MAX_SHOWN_CHARS: usize = 300;
 /// Returns the extensions of a directory, and opens them first if necessary. Without any this waits for nothing.
 pub(crate) async fn ready(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Extensions {
     let sources = sources(inner, instance).await;
-    let (weak, directory) = (Arc::downgrade(inner), instance.directory_text());
+    let (weak, opened, directory) =
+        (Arc::downgrade(inner), Arc::downgrade(instance), instance.directory_text());
     let report = move |failure: &Failure| {
+        // `run` and other commands print the warnings of the instance.
+        if let Some(instance) = opened.upgrade() {
+            let Failure { extension, message } = failure;
+            instance.warn(&format!("{extension}: {}", shortened(message)));
+        }
         if let Some(inner) = weak.upgrade() {
             report(&inner, &directory, failure);
         }
@@ -39,6 +45,10 @@ async fn sources(inner: &Arc<Inner>, instance: &Arc<Instance>) -> Vec<Arc<dyn Ex
     plugins.into_iter().chain(hooks::fire::extension(inner, instance)).collect()
 }
 
+fn shortened(message: &str) -> String {
+    message.chars().take(MAX_SHOWN_CHARS).collect()
+}
+
 /// Logs a failure and shows it to clients.
 fn report(inner: &Inner, directory: &str, failure: &Failure) {
     let Failure { extension, message } = failure;
@@ -47,7 +57,7 @@ fn report(inner: &Inner, directory: &str, failure: &Failure) {
     inner.tasks.spawn(async move { journal.note(Level::Error, "plugin", &text, Some(about)).await });
     let toast = Toast {
         title: Some(extension.clone()),
-        message: message.chars().take(MAX_SHOWN_CHARS).collect(),
+        message: shortened(message),
         variant: ToastVariant::Error,
         duration: None,
     };

@@ -58,6 +58,12 @@ impl Mcp<'_> {
         servers.statuses().into_iter().map(|(name, status)| (name, status_json(&status))).collect()
     }
 
+    /// Returns the tools of a connected server that are left out, and why.
+    #[must_use]
+    pub fn warning(self, instance: &Arc<Instance>, name: &str) -> Option<String> {
+        host::servers(self.0, instance)?.warning(name)
+    }
+
     /// Adds or replaces a server for the life of the instance, and connects it.
     pub async fn add(self, instance: &Arc<Instance>, name: &str, config: &Value) -> Result<(), Error> {
         if name.is_empty() || name.len() > MAX_NAME_BYTES {

@@ -182,9 +182,16 @@ impl HostExtension {
     async fn hook(&self, call: Call) -> Reply {
         let mut reply = self.call_all(&call).await;
         let Call { moment, output, .. } = call;
-        // As in OpenCode, a plugin forbids a call by throwing an error before it.
-        let thrown = reply.failures.iter().find(|failure| failure.is_thrown);
-        let refusal = thrown.filter(|_| moment == Moment::ToolBefore).map(|failure| failure.reason.clone());
+        // As in OpenCode, a plugin forbids a call by throwing an error before it. A guard that does not end has not
+        // allowed the call. That is a failure, so it is reported too.
+        let is_refused = |failure: &&HookFailure| failure.is_thrown || failure.is_late;
+        let found = reply.failures.iter().find(is_refused).filter(|_| moment == Moment::ToolBefore);
+        let refusal = found.map(|failure| match failure {
+            HookFailure { is_late: true, plugin, reason, .. } => {
+                format!("The plugin {plugin} did not allow the call in time, so it was not made: {reason}")
+            }
+            HookFailure { reason, .. } => reason.clone(),
+        });
         if refusal.is_some() {
             reply.failures.retain(|failure| !failure.is_thrown);
         }

@@ -172,6 +172,7 @@ impl CallCx {
         if tool.name() != Batch::NAME {
             check_variants(tool.as_ref(), &input)?;
         }
+        let input = if tool.facts().lists_agents { with_agent(&self.instance, input) } else { input };
         let of = ToolCall { tool: tool.name(), session: &self.session_id, call_id: &call.id };
         let input = self.extensions.tool_before(of, input).await.map_err(Failure::Told)?;
         let args = self.extensions.take(Moment::ToolAfter).then(|| input.clone());
@@ -579,6 +580,22 @@ async fn within<T>(limit: Duration, tool: &str, work: impl Future<Output = T>) -
         let minutes = limit.as_secs() / 60;
         Failure::Told(format!("The {tool} tool did not end within {minutes} minutes."))
     })
+}
+
+/// Corrects the case of the agent's name in a call, if only one agent can be meant. Hooks and rules then decide about the
+/// agent that runs.
+fn with_agent(instance: &Instance, mut input: Value) -> Value {
+    /// The argument with the name.
+    const AGENT: &str = "subagent_type";
+    let Some(given) = input[AGENT].as_str().map(str::trim) else { return input };
+    let names = || instance.agents().iter().filter(|agent| !agent.hidden).map(|agent| agent.name.as_str());
+    let mut similar = names().filter(|name| name.eq_ignore_ascii_case(given));
+    let meant =
+        names().find(|name| *name == given).or_else(|| similar.next().filter(|_| similar.next().is_none()));
+    if let Some(name) = meant {
+        input[AGENT] = name.into();
+    }
+    input
 }
 
 fn doom_loop(tool: &str, input: &Value) -> Ask {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use codewright_tools::tags::neutralize;
 use codewright_tools::{
-    Attachment, Effects, Judged, KnownFiles, LoadedInstructions, NoHost, Opening, OwnJobs,
-    PermissionRequests, Progress, Read, ReadRules, Tool as _, ToolCx,
+    Effects, Judged, KnownFiles, LoadedInstructions, NoHost, Opening, OwnJobs, PermissionRequests, Progress,
+    Read, ReadRules, Tool as _, ToolCx,
 };
 use codewright_workspace::hold_at;
 use serde_json::Value;
@@ -65,13 +65,13 @@ pub(crate) struct UserFile {
     pub(crate) checked: Option<PathBuf>,
 }
 
-/// Reads a file for a user with the `read` tool, and returns its text and its pictures. No permission is needed. Tags in the text are escaped for the model.
+/// Reads a file for a user with the `read` tool. No permission is needed. Tags in the text are escaped for the model.
 pub(crate) async fn read(
     inner: &Arc<Inner>,
     instance: &Arc<Instance>,
     file: UserFile,
     cancel: &CancellationToken,
-) -> Result<(String, Vec<Attachment>), String> {
+) -> Result<String, String> {
     let tool = inner.toolbox.find(Read::NAME);
     let tool = tool.ok_or_else(|| "there is no read tool".to_owned())?;
     let cx = tool_cx(inner, instance, cancel.clone(), Progress::none());
@@ -80,5 +80,5 @@ pub(crate) async fn read(
         cx.judged.keep(path, hold_at(Path::new(path), &checked).map_err(|error| shown(&error))?);
     }
     let output = tool.run(file.input, &cx).await.map_err(|error| shown(&error))?;
-    Ok((shown_output(tool.name(), &output.output, &output.metadata), output.attachments))
+    Ok(shown_output(tool.name(), &output.output, &output.metadata))
 }

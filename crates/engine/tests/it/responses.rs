@@ -93,7 +93,8 @@ async fn reasoning_is_sent_back_byte_for_byte() {
 
 #[tokio::test]
 async fn a_picture_from_a_tool_is_seen() {
-    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89";
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x06\0\0\0\x1f\x15\xc4\x89\
+        \x00\x00\x00\x0dIDATx\xdacd\xf8\xcfP\x0f\x00\x03\x86\x01\x80Z4}k\x00\x00\x00\x00IEND\xaeB`\x82";
     let desk = desk(Script::new().tool("read", json!({ "filePath": "i.png" })).text("I see.")).await;
     std::fs::write(desk.project.join("i.png"), PNG).unwrap();
     let session = desk.session().await;

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use crate::aws::sign::sha256_hex;
 use crate::protocol::rules::PictureRules;
 use crate::{File, FileData, Message, Model, ToolResult, UserContent};
-use convert::{Limit, convert};
+use convert::{Limit, convert, is_cut_short};
 
 /// Limits of the converted pictures that are remembered, so that each is converted once.
 const REMEMBERED: usize = 64;
@@ -175,6 +175,9 @@ impl Cx<'_> {
             types: self.rules.types,
         };
         let FileData::Base64(data) = &file.data else { return Ok(file) };
+        if is_cut_short(&bytes) {
+            return Err(note(&file, "its content is damaged: it ends too early"));
+        }
         if limit.holds(&file.mime, data.len(), &bytes) {
             return Ok(file);
         }
@@ -231,7 +234,8 @@ pub fn media_type(bytes: &[u8]) -> Option<&'static str> {
         () if starts(b"\xff\xd8\xff") => "image/jpeg",
         () if starts(b"GIF87a") || starts(b"GIF89a") => "image/gif",
         () if starts(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") => "image/webp",
-        () if starts(b"BM") && bytes.len() > 26 => "image/bmp",
+        // Text may begin with these letters. The header of a picture has a small size after them.
+        () if starts(b"BM") && bytes.len() > 26 && bytes[15..18] == [0, 0, 0] => "image/bmp",
         () if starts(b"II*\0") || starts(b"MM\0*") => "image/tiff",
         () if matches!(brand(), Some(b"avif" | b"avis")) => "image/avif",
         () if matches!(brand(), Some(b"heic" | b"heix" | b"hevc")) => "image/heic",

@@ -8,6 +8,7 @@ use std::cell::Cell;
 use serde_json::{Map, Value, json};
 
 use super::names::rename_properties;
+use super::references::{resolved, target};
 use crate::protocol::rules::Dialect;
 
 /// Limit of nesting and of references. Deeper parts accept any value.
@@ -24,7 +25,7 @@ const TYPES: [&str; 7] = ["string", "number", "integer", "boolean", "array", "ob
 
 /// Converts the schema of a tool's arguments.
 pub(super) fn fit(schema: &Value, dialects: &[Dialect]) -> Value {
-    let mut schema = with_object(repaired(schema, 0));
+    let mut schema = resolved(with_object(repaired(schema, 0)));
     for dialect in dialects {
         schema = match dialect {
             Dialect::FlatTop => flat(schema),
@@ -34,7 +35,8 @@ pub(super) fn fit(schema: &Value, dialects: &[Dialect]) -> Value {
             Dialect::Moonshot => each(schema, &moonshot),
         };
     }
-    schema
+    // A conversion may have moved what a reference points to.
+    resolved(schema)
 }
 
 /// Arguments are always an object with properties.
@@ -162,8 +164,7 @@ impl Merge<'_> {
             return out;
         }
         let part = |schema: &Value| schema.as_object().map(|fields| self.merged(fields, depth + 1));
-        let target = fields.get("$ref").and_then(Value::as_str);
-        let target = target.and_then(|to| self.root.pointer(to.strip_prefix('#')?));
+        let target = fields.get("$ref").and_then(Value::as_str).and_then(|to| target(self.root, to));
         let all = fields.get("allOf").and_then(Value::as_array).into_iter().flatten();
         for part in target.into_iter().chain(all).filter_map(part) {
             let required = names_of(&part, "required");
@@ -283,7 +284,7 @@ fn either(first: Value, second: Value) -> Value {
 }
 
 /// Applies a conversion to a schema and all schemas in it, from the inside out.
-fn each(schema: Value, convert: &dyn Fn(Map<String, Value>) -> Map<String, Value>) -> Value {
+pub(super) fn each(schema: Value, convert: &dyn Fn(Map<String, Value>) -> Map<String, Value>) -> Value {
     let Value::Object(fields) = schema else { return schema };
     let field = |(word, value): (String, Value)| {
         let value = match (word.as_str(), value) {
@@ -493,6 +494,22 @@ mod tests {
             found["properties"]["choice"],
             json!({"anyOf": [{"const": "a", "type": "string"}, {"type": "null"}]})
         );
+    }
+
+    #[test]
+    fn references_lead_somewhere_in_every_dialect() {
+        let schema = json!({"type": "object", "properties": {
+            "a": {"$ref": "#/$defs/Nope"}, "b": {"$ref": "#/oneOf/0"}, "c": {"$ref": "#/$defs/with%20space"},
+        }, "oneOf": [{"properties": {"d": {"type": "string"}}}], "$defs": {"with space": {"type": "integer"}}});
+        for dialects in [ANTHROPIC, OPENAI, MOONSHOT] {
+            let properties = fit(&schema, dialects)["properties"].take();
+            assert_eq!(properties["a"], json!({}));
+            assert_eq!(properties["b"], json!({}), "the variants at the top are merged");
+            assert_eq!(properties["c"], json!({"$ref": "#/$defs/with%20space"}));
+        }
+        let merged =
+            fit(&json!({"$ref": "#/$defs/a%20b", "$defs": {"a b": {"properties": {"x": {}}}}}), OPENAI);
+        assert_eq!(merged["properties"], json!({"x": {}}));
     }
 
     #[test]

@@ -6,6 +6,16 @@ use super::parts::{Kind, Part};
 
 /// The fields with which a place begins.
 const ROOTS: &[&str] = &["messages", "input", "contents", "tools", "toolConfig", "tool_config"];
+/// The keys with which a path within a schema begins.
+const SCHEMA_ROOTS: &[&str] = &["properties", "$defs", "definitions"];
+/// The places of the schema in a tool.
+const SCHEMAS: &[&str] = &[
+    "/function/parameters",
+    "/parameters",
+    "/input_schema",
+    "/toolSpec/inputSchema/json",
+    "/parametersJsonSchema",
+];
 /// The shortest id that can stand for itself in a text.
 const LEAST_ID_BYTES: usize = 5;
 
@@ -23,6 +33,13 @@ const WORDS: &[(Kind, &[&str])] = &[
 pub(super) fn forbids_thinking(text: &str) -> bool {
     let text = text.to_lowercase();
     text.contains("must start with a thinking block") || text.contains("expected `thinking`")
+}
+
+/// Returns whether the server misses the thoughts of an answer, although the model is not known to need them.
+pub(super) fn wants_reasoning(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let is_missing = ["missing", "must be passed back", "must be provided", "is required", "must be set"];
+    text.contains("reasoning_content") && is_missing.iter().any(|words| text.contains(words))
 }
 
 /// Returns the parts that a text names. Empty if leaving out parts does not help.
@@ -48,6 +65,9 @@ pub(super) fn refused(text: &str, body: &Value, parts: &[Part]) -> Vec<Part> {
     if found.is_empty() && (kinds.contains(&Kind::Tool) || text.to_lowercase().contains("function")) {
         let is_named = |part: &&Part| part.kind == Kind::Tool && is_quoted(text, &part.name);
         found.extend(parts.iter().filter(is_named).cloned());
+    }
+    if found.is_empty() && kinds.contains(&Kind::Tool) {
+        found = with_schema_path(text, body, parts);
     }
     if found.is_empty() {
         // A whole message is named, so the kind decides which of its parts.
@@ -95,22 +115,61 @@ fn is_quoted(text: &str, name: &str) -> bool {
             .any(|(at, _)| text[..at].ends_with(quotes) && text[at + name.len()..].starts_with(quotes))
 }
 
-/// Returns the places in a text, as lists of keys and indices, such as `messages`, `3`, `content`, `1`.
-fn places(text: &str) -> Vec<Vec<String>> {
-    let mut places = Vec::new();
-    for root in ROOTS {
-        for (at, _) in text.match_indices(root) {
-            let is_word = text[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_');
-            let rest = &text[at + root.len()..];
-            if is_word && rest.starts_with(['.', '[']) {
-                let place = segments(root, rest);
-                if place.iter().any(|segment| segment.parse::<usize>().is_ok()) {
-                    places.push(place);
-                }
-            }
+/// Returns the tools with a property that a text names, such as `properties.name.items`. If several have it, those come
+/// first whose schema is unusual there.
+fn with_schema_path(text: &str, body: &Value, parts: &[Part]) -> Vec<Part> {
+    let paths: Vec<Vec<String>> =
+        SCHEMA_ROOTS.iter().flat_map(|root| paths_from(text, root)).filter(|path| path.len() > 1).collect();
+    let at = |part: &Part, path: &[String]| {
+        let tool = body.pointer(&part.pointer)?;
+        let mut schema = SCHEMAS.iter().find_map(|pointer| tool.pointer(pointer))?;
+        for segment in path {
+            schema = match schema {
+                Value::Array(list) => list.get(segment.parse::<usize>().ok()?)?,
+                other => other.get(segment)?,
+            };
+        }
+        Some(schema)
+    };
+    let tools = || parts.iter().filter(|part| part.kind == Kind::Tool);
+    for path in paths {
+        let found: Vec<(&Part, &Value)> = tools().filter_map(|part| Some((part, at(part, &path)?))).collect();
+        let is_usual = found.iter().all(|(_, schema)| is_usual(schema));
+        let meant = found.into_iter().filter(|(_, schema)| is_usual || !self::is_usual(schema));
+        let meant: Vec<Part> = meant.map(|(part, _)| part.clone()).collect();
+        if !meant.is_empty() {
+            return meant;
         }
     }
-    places
+    Vec::new()
+}
+
+/// Returns whether a schema has nothing that a provider could refuse.
+fn is_usual(schema: &Value) -> bool {
+    const WORDS: [&str; 6] = ["type", "description", "enum", "default", "minimum", "maximum"];
+    let usual = |fields: &serde_json::Map<String, Value>| {
+        fields["type"].is_string() && fields.keys().all(|word| WORDS.contains(&word.as_str()))
+    };
+    schema.as_object().is_some_and(|fields| fields.contains_key("type") && usual(fields))
+}
+
+/// Returns the places in a text, as lists of keys and indices, such as `messages`, `3`, `content`, `1`.
+fn places(text: &str) -> Vec<Vec<String>> {
+    let has_index = |place: &Vec<String>| place.iter().any(|segment| segment.parse::<usize>().is_ok());
+    ROOTS.iter().flat_map(|root| paths_from(text, root)).filter(has_index).collect()
+}
+
+/// Returns the paths in a text that begin with a key.
+fn paths_from(text: &str, root: &str) -> Vec<Vec<String>> {
+    let mut paths = Vec::new();
+    for (at, _) in text.match_indices(root) {
+        let is_word = text[..at].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '_');
+        let rest = &text[at + root.len()..];
+        if is_word && rest.starts_with(['.', '[', '/']) {
+            paths.push(segments(root, rest));
+        }
+    }
+    paths
 }
 
 fn segments(root: &str, rest: &str) -> Vec<String> {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::Protocol;
+use crate::protocol::gemini::request::NO_SIGNATURE;
 
 /// The kind of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub(super) struct Part {
     pub(super) name: String,
 }
 
-/// Returns all parts of a body in order. A part in another one comes after it.
+/// Returns all parts of a body in the order of their messages.
 pub(super) fn parts(protocol: Protocol, body: &Value) -> Vec<Part> {
     let mut out = Vec::new();
     let (messages, content) = match protocol {
@@ -94,6 +95,13 @@ fn message_parts(pointer: &str, message: &Value, out: &mut Vec<Part>) {
 fn blocks(pointer: &str, content: Option<&Value>, out: &mut Vec<Part>) {
     for (at, block) in list(content).enumerate() {
         let pointer = format!("{pointer}/{at}");
+        if block["thoughtSignature"].as_str().is_some_and(|signature| signature != NO_SIGNATURE) {
+            out.push(Part {
+                pointer: format!("{pointer}/thoughtSignature"),
+                kind: Kind::Reasoning,
+                name: String::new(),
+            });
+        }
         let Some((kind, name)) = kind_of(block) else { continue };
         out.push(Part { pointer: pointer.clone(), kind, name });
         if kind == Kind::Result {

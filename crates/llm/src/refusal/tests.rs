@@ -12,6 +12,10 @@ fn error(message: &str) -> Error {
     Error::Rejected { failure: Box::new(failure) }
 }
 
+fn scope<'a>(refusals: &'a Refusals, model: &'a Model) -> Scope<'a> {
+    Scope { refusals, model, session: "ses_1" }
+}
+
 fn anthropic() -> Value {
     let image =
         json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AA"}});
@@ -39,7 +43,8 @@ fn anthropic() -> Value {
 
 /// Returns the body after an error, and whether the request is repeated.
 fn after(protocol: Protocol, mut body: Value, message: &str) -> (Value, bool) {
-    let repeats = repair(&Refusals::default(), &model(protocol), &mut body, &error(message));
+    let (refusals, model) = (Refusals::default(), model(protocol));
+    let repeats = scope(&refusals, &model).repair(&mut body, &error(message));
     (body, repeats)
 }
 
@@ -165,12 +170,129 @@ fn what_names_no_part_is_not_repeated() {
 fn a_refused_part_is_left_out_of_later_requests() {
     let (refusals, model) = (Refusals::default(), model(Protocol::Anthropic));
     let mut body = anthropic();
-    assert!(repair(&refusals, &model, &mut body, &error("messages.0.content.1.image: bad")));
+    assert!(scope(&refusals, &model).repair(&mut body, &error("messages.0.content.1.image: bad")));
     let mut next = anthropic();
     next["messages"][0]["content"][1]["cache_control"] = json!({"type": "ephemeral"});
-    apply(&refusals, &model, &mut next);
+    scope(&refusals, &model).apply(&mut next);
     assert!(next["messages"][0]["content"][1]["text"].is_string(), "{next}");
-    let mut other = anthropic();
-    apply(&refusals, &Model::new("other", "m", Protocol::Anthropic, "https://h"), &mut other);
-    assert_eq!(other, anthropic());
+    let other = Model::new("other", "m", Protocol::Anthropic, "https://h");
+    for other in [scope(&refusals, &other), Scope { session: "ses_2", ..scope(&refusals, &model) }] {
+        let mut body = anthropic();
+        other.apply(&mut body);
+        assert_eq!(body, anthropic());
+    }
+}
+
+#[test]
+fn a_turn_that_must_not_think_is_remembered() {
+    let (refusals, model) = (Refusals::default(), model(Protocol::Anthropic));
+    let thinking = || {
+        let mut body = anthropic();
+        body["thinking"] = json!({"type": "enabled", "budget_tokens": 1024});
+        // The prompt and two calls with results.
+        body["messages"].as_array_mut().unwrap().truncate(3);
+        body
+    };
+    let mut body = thinking();
+    let message = "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `text`";
+    assert!(scope(&refusals, &model).repair(&mut body, &error(message)));
+    let mut step = thinking();
+    let more = [
+        json!({"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_3", "name": "read", "input": {}}]}),
+        json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_3", "content": "x"}]}),
+    ];
+    step["messages"].as_array_mut().unwrap().extend(more);
+    scope(&refusals, &model).apply(&mut step);
+    assert!(step.get("thinking").is_none(), "{step}");
+    let mut next_turn = thinking();
+    next_turn["messages"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"role": "user", "content": [{"type": "text", "text": "next"}]}));
+    scope(&refusals, &model).apply(&mut next_turn);
+    assert!(next_turn["thinking"].is_object(), "{next_turn}");
+}
+
+#[test]
+fn the_signature_of_a_call_of_gemini_is_left_out() {
+    let call = |signature: &str| json!({"functionCall": {"name": "read", "args": {}}, "thoughtSignature": signature});
+    let body = || {
+        json!({"contents": [
+            {"role": "user", "parts": [{"text": "q"}]},
+            {"role": "model", "parts": [{"text": "t", "thoughtSignature": "dGV4dA=="}, call("c2ln")]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {}}}]},
+        ]})
+    };
+    for message in [
+        "Corrupted thought signature.",
+        "Thought signature is not valid",
+        "contents[1].parts[1]: thought_signature is invalid",
+    ] {
+        for (api_id, expected) in
+            [("gemini-3-pro", json!("skip_thought_signature_validator")), ("gemini-2.5-pro", Value::Null)]
+        {
+            let (refusals, model) =
+                (Refusals::default(), Model::new("p", api_id, Protocol::Gemini, "https://h"));
+            let mut first = body();
+            assert!(scope(&refusals, &model).repair(&mut first, &error(message)), "{message}");
+            assert_eq!(first["contents"][1]["parts"][1]["thoughtSignature"], expected, "{message}");
+            assert_eq!(first["contents"][1]["parts"][1]["functionCall"]["name"], "read");
+            let mut next = body();
+            scope(&refusals, &model).apply(&mut next);
+            assert_eq!(next, first);
+        }
+    }
+}
+
+#[test]
+fn missing_reasoning_is_added_from_then_on() {
+    let (refusals, model) = (Refusals::default(), model(Protocol::OpenAiChat));
+    let body = || {
+        json!({"messages": [
+            {"role": "user", "content": "q"},
+            {"role": "assistant", "content": "", "tool_calls": [{"id": "call_1", "function": {"name": "r", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "call_1", "content": "out"},
+            {"role": "assistant", "content": "a", "reasoning_content": "hm"},
+            {"role": "user", "content": "r"},
+        ]})
+    };
+    for message in [
+        "Missing `reasoning_content` field in the assistant message at message index 1. For more information, read on",
+        "thinking is enabled but reasoning_content is missing in assistant tool call message at index 1",
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+    ] {
+        let mut first = body();
+        assert!(scope(&refusals, &model).repair(&mut first, &error(message)), "{message}");
+        assert_eq!(first["messages"][1]["reasoning_content"], " ");
+        assert_eq!(first["messages"][3]["reasoning_content"], "hm");
+        let mut next = body();
+        scope(&refusals, &model).apply(&mut next);
+        assert_eq!(next, first);
+    }
+}
+
+#[test]
+fn a_path_in_a_schema_names_the_tool_that_has_it() {
+    let tool = |name: &str, properties: Value| json!({"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": properties}}});
+    let text = json!({"type": "string"});
+    let body = json!({"messages": [{"role": "user", "content": "q"}], "tools": [
+        tool("read", json!({"path": text})),
+        tool("docs_good", json!({"good_q": text})),
+        tool("docs_bad", json!({"bad_q": {"anyOf": [{}]}, "path": {"description": "d"}})),
+    ]});
+    for path in ["properties.bad_q", "properties.bad_q.anyOf.0", "properties.path"] {
+        let message = format!(
+            "Invalid request: tools.function.parameters is not a valid moonshot flavored json schema, details: \
+             <At path '{path}': type is not defined>"
+        );
+        let (body, repeats) = after(Protocol::OpenAiChat, body.clone(), &message);
+        assert!(repeats, "{path}");
+        let names: Vec<&Value> =
+            body["tools"].as_array().unwrap().iter().map(|tool| &tool["function"]["name"]).collect();
+        assert_eq!(names, ["read", "docs_good"], "{path}");
+        assert!(body["messages"][0]["content"].as_str().unwrap().contains("docs_bad"), "{body}");
+    }
+    let message =
+        "tools.function.parameters is not a valid schema: At path 'properties.other': type is not defined";
+    assert!(!after(Protocol::OpenAiChat, body, message).1);
 }

@@ -26,7 +26,7 @@ pub struct Input {
 
 impl Tool for LoadSkill {
     const NAME: &'static str = "skill";
-    const FACTS: &'static Facts = &Facts { effect: Effect::None, position: Some(12), ..Facts::PLAIN };
+    const FACTS: &'static Facts = &Facts { effect: Effect::None, adapt, position: Some(12), ..Facts::PLAIN };
     type Input = Input;
 
     fn description(&self) -> String {
@@ -43,8 +43,7 @@ impl Tool for LoadSkill {
     }
 
     async fn asks(&self, input: &Input, cx: &ToolCx) -> Result<Vec<Ask>, ToolError> {
-        known(input, cx)?;
-        let mut ask = Ask::new("skill", vec![input.name.clone()]);
+        let mut ask = Ask::new("skill", vec![known(input, cx)?.name.clone()]);
         ask.always.clone_from(&ask.patterns);
         Ok(vec![ask])
     }
@@ -78,8 +77,21 @@ impl Tool for LoadSkill {
     }
 }
 
+/// Takes the only argument as the name, whatever its key is.
+fn adapt(_called: &str, input: &mut Value) {
+    let Some(fields) = input.as_object_mut().filter(|fields| fields.len() == 1) else { return };
+    let key = fields.iter().next().filter(|(_, value)| value.is_string()).map(|(key, _)| key.clone());
+    if let Some(name) = key.and_then(|key| fields.remove(&key)) {
+        fields.insert("name".to_owned(), name);
+    }
+}
+
 fn known<'a>(input: &Input, cx: &'a ToolCx) -> Result<&'a crate::Skill, ToolError> {
-    cx.skills.iter().find(|skill| skill.name == input.name).ok_or_else(|| {
+    let exact = cx.skills.iter().find(|skill| skill.name == input.name);
+    let same = |skill: &&crate::Skill| skill.name.eq_ignore_ascii_case(input.name.trim());
+    let mut similar = cx.skills.iter().filter(same);
+    let similar = similar.next().filter(|_| similar.next().is_none());
+    exact.or(similar).ok_or_else(|| {
         let mut names: Vec<_> = cx.skills.iter().map(|skill| skill.name.as_str()).collect();
         names.sort_unstable();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };

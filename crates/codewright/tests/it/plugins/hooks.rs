@@ -199,3 +199,71 @@ fn the_beginning_of_requests_stays_the_same_with_a_plugin() -> Result<()> {
     }
     Ok(())
 }
+
+#[test]
+fn a_guard_that_does_not_end_refuses_every_call_and_is_named() -> Result<()> {
+    if !has_node() {
+        return Ok(());
+    }
+    for body in ["() => new Promise(() => {})", "async () => { for (;;) {} }"] {
+        let call = || Turn::steps().tool("bash", json!({"command": "touch RAN", "description": "x"}));
+        let script = Script::new().turn(call()).turn(call()).text("Done.");
+        let scene = Scene::new(script, &json!({"plugin_host": {"timeout": 1}}))?;
+        scene.user(
+            "plugin/guard.js",
+            &format!("export const G = async () => ({{ 'tool.execute.before': {body} }});"),
+        )?;
+        scene.user(
+            "plugin/later.js",
+            "import { writeFileSync } from 'node:fs';\nexport const L = async (ctx) => ({ 'tool.execute.before': async () => { writeFileSync(ctx.directory + '/LATER', ''); } });",
+        )?;
+        let done = succeeded(scene.run("go")?)?;
+        let is_blocked = body.contains("for");
+        check_has(&scene.stage.results(1)?.join(""), &["The plugin guard did not allow the call"]);
+        check_has(&done.stderr, &["guard: "]);
+        // A plugin that blocks the process is left out after its first call.
+        if !is_blocked {
+            check_has(&scene.stage.results(2)?.join(""), &["The plugin guard did not allow the call"]);
+            assert!(!scene.stage.project.path("RAN").exists());
+            assert!(
+                !scene.stage.project.path("LATER").exists(),
+                "a later plugin must not act on a refused call"
+            );
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn failing_hooks_and_invalid_headers_are_reported_with_the_name_of_the_plugin() -> Result<()> {
+    if !has_node() {
+        return Ok(());
+    }
+    for (body, expected) in [
+        ("'tool.execute.after': async () => { throw new Error('no way') }", "no way"),
+        ("'chat.params': async () => { throw new Error('no params') }", "no params"),
+        ("event: async () => { throw new Error('no event') }", "no event"),
+        (
+            "'chat.headers': async (i, o) => { o.headers['x-note'] = 'a\\nb'; o.headers['x-good'] = 'g'; }",
+            "\"x-note\" is left out",
+        ),
+        (
+            "'chat.headers': async (i, o) => { o.headers['x note'] = 'a'; o.headers['x-good'] = 'g'; }",
+            "\"x note\" is left out",
+        ),
+    ] {
+        let scene = Scene::new(bash("echo works"), &json!({}))?;
+        scene.user("plugin/aaa.js", "export const A = async () => ({ 'chat.headers': async () => {} });")?;
+        scene.user("plugin/culprit.js", &format!("export const P = async () => ({{ {body} }});"))?;
+        let done = succeeded(scene.run("go")?)?;
+        check_has(&scene.stage.results(1)?.join(""), &["works"]);
+        let named = done.stderr.lines().filter(|line| line.contains("culprit") && line.contains(expected));
+        assert_eq!(named.count(), 1, "{expected}: {}", done.stderr);
+        assert!(!done.stderr.contains("aaa"), "{}", done.stderr);
+        if body.contains("x-good") {
+            let request = &scene.stage.server.main_requests()[0];
+            assert_eq!(request.headers.get("x-good"), Some("g"));
+        }
+    }
+    Ok(())
+}

@@ -383,7 +383,7 @@ fn users_see_projects_in_their_directories_only() -> Result<()> {
     let other = other.path().canonicalize()?;
     let made = std::process::Command::new("git").args(["init", "-q"]).current_dir(&other).status()?;
     assert!(made.success());
-    std::fs::write(other.join("f"), "x")?;
+    fs::write(other.join("f"), "x")?;
     for args in [&["add", "-A"][..], &["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "s"]] {
         assert!(std::process::Command::new("git").args(args).current_dir(&other).status()?.success());
     }

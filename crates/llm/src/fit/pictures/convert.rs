@@ -43,6 +43,28 @@ impl Limit {
     }
 }
 
+/// Returns whether a PNG picture with a readable size ends before its last chunk. No server can decode it.
+pub(super) fn is_cut_short(bytes: &[u8]) -> bool {
+    /// The mark of the format and the chunk with the size.
+    const HEAD_BYTES: usize = 33;
+    let Some(chunks) = bytes.strip_prefix(b"\x89PNG\r\n\x1a\n").filter(|_| bytes.len() >= HEAD_BYTES) else {
+        return false;
+    };
+    let mut rest = chunks;
+    while let Some((head, after)) = rest.split_at_checked(8) {
+        if head.ends_with(b"IEND") {
+            return false;
+        }
+        let length = u32::from_be_bytes([head[0], head[1], head[2], head[3]]);
+        // The checksum follows the data.
+        match usize::try_from(length).ok().and_then(|length| after.get(length.checked_add(4)?..)) {
+            Some(next) => rest = next,
+            None => return true,
+        }
+    }
+    true
+}
+
 /// Returns a picture within the limits, or `None` if it cannot be decoded or made small enough.
 pub(super) fn convert(bytes: Vec<u8>, limit: &Limit) -> Option<(&'static str, Vec<u8>)> {
     // A decoder of foreign data must not end the turn.

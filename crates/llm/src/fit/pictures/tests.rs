@@ -68,6 +68,16 @@ fn pictures_have_the_type_of_their_content_and_a_size_within_the_limits() {
 }
 
 #[test]
+fn a_picture_that_ends_too_early_is_left_out() {
+    let whole = picture(20, 10, ImageFormat::Png);
+    for length in [33, 40, 60, whole.len() - 12, whole.len() - 4] {
+        let note = sent(file("image/png", &whole[..length]), &model(), &USUAL_PICTURES);
+        let is_whole = length == whole.len() - 4;
+        assert_eq!(note.contains("it ends too early"), !is_whole, "{length}: {note}");
+    }
+}
+
+#[test]
 fn a_type_that_the_provider_does_not_take_is_converted() {
     let rules = PictureRules { types: &["image/png"], ..USUAL_PICTURES };
     assert_eq!(sent(file("image/gif", &picture(9, 9, ImageFormat::Gif)), &model(), &rules), "image/png 9x9");

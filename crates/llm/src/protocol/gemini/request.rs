@@ -12,7 +12,7 @@ use crate::{AssistantContent, File, FileData, Message, Model, Request, ToolChoic
 const TOP_K: u64 = 64;
 /// A placeholder for a missing signature: Gemini 3 rejects a call of the current turn without one,
 /// and Google documents this value for that case.
-const NO_SIGNATURE: &str = "skip_thought_signature_validator";
+pub(crate) const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// Returns the body. The order of fields is fixed, so equal requests are equal bytes.
 pub(crate) fn lower(request: &Request, model: &Model) -> Value {
@@ -196,11 +196,27 @@ fn contents(request: &Request, model: &Model, lead: &str) -> Vec<Value> {
 /// the server's cache.
 fn sign_calls(turns: &mut [(Turn, Vec<Value>)]) {
     for (_, parts) in turns {
-        // Of parallel calls, only the first has a signature.
-        if let Some(call) = parts.iter_mut().find(|part| part.get("functionCall").is_some())
-            && call.get("thoughtSignature").is_none()
-        {
-            call["thoughtSignature"] = json!(NO_SIGNATURE);
+        sign_first_call(parts);
+    }
+}
+
+/// Of parallel calls, only the first has a signature.
+fn sign_first_call(parts: &mut [Value]) {
+    if let Some(call) = parts.iter_mut().find(|part| part.get("functionCall").is_some())
+        && call.get("thoughtSignature").is_none()
+    {
+        call["thoughtSignature"] = json!(NO_SIGNATURE);
+    }
+}
+
+/// Adds the placeholder to the calls of a body whose signatures were removed, if the model needs one.
+pub(crate) fn sign_contents(body: &mut Value, model: &Model) {
+    if !is_gemini_3(&model.api_id) {
+        return;
+    }
+    for content in body["contents"].as_array_mut().into_iter().flatten() {
+        if let Some(parts) = content["parts"].as_array_mut() {
+            sign_first_call(parts);
         }
     }
 }

@@ -162,8 +162,7 @@ impl Lowering<'_> {
 
     /// Returns the target of a reference within the document.
     fn target(&self, reference: &str) -> Option<Value> {
-        let pointer = reference.strip_prefix('#')?;
-        self.root.pointer(pointer).cloned()
+        crate::fit::target(self.root, reference).cloned()
     }
 }
 

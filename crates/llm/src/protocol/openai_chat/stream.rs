@@ -21,6 +21,7 @@ use crate::{Error, FinishReason, ModelEvent, ToolSpec, Usage};
 
 mod call;
 mod chunk;
+mod code;
 mod details;
 mod prose;
 

@@ -4,6 +4,7 @@
 //! only while it may become one of these; most answers show with their first character that it will
 //! not.
 
+use super::code::Code;
 use crate::ToolSpec;
 use crate::quirk::printed_calls::{self, Call};
 
@@ -31,10 +32,10 @@ pub(super) struct Prose {
     tools: Vec<ToolSpec>,
     /// A closing tag without an opening one ends a thought.
     expects_thought: bool,
-    /// The text so far has an opening tag, so the closing one belongs to it.
-    has_opening: bool,
-    /// The last character of the text that was released.
-    last: Option<char>,
+    /// The thoughts came in a field of their own. A closing tag at the start of the text belongs to them.
+    has_separate_thoughts: bool,
+    /// Whether the text so far ends in Markdown code, where a tag is only mentioned.
+    code: Code,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,7 @@ enum Stage {
     Begin,
     /// Between the tags with this index.
     Thought(usize),
-    /// White space after the tags belongs to them.
+    /// White space after the tags belongs to them. More tags may follow.
     AfterThought,
     /// Text at this point may be a printed call.
     Body,
@@ -64,11 +65,14 @@ impl Prose {
     /// The server sends thoughts in their own field, so tags are text.
     pub(super) fn thoughts_are_separate(&mut self) {
         self.expects_thought = false;
+        self.has_separate_thoughts = true;
     }
 
     /// Returns whether this text, as it follows, is plain text.
     pub(super) fn is_plain(&self, text: &str) -> bool {
-        self.stage == Stage::Text && (!self.expects_thought || (self.held.is_empty() && !text.contains('<')))
+        self.stage == Stage::Text
+            && (!self.expects_thought
+                || (self.held.is_empty() && !text.contains('<') && !self.code.is_changed_by(text)))
     }
 
     /// Returns whether all further text without a tag is plain text.
@@ -102,7 +106,9 @@ impl Prose {
     fn release(&mut self, out: &mut Vec<Piece>) {
         let held = std::mem::take(&mut self.held);
         let is_thought = matches!(self.stage, Stage::Thought(_));
-        if self.stage != Stage::AfterThought && !held.is_empty() {
+        // White space after the tags is not part of the text, but the start of another tag is.
+        let is_dropped = self.stage == Stage::AfterThought && held.trim_start().is_empty();
+        if !is_dropped && !held.is_empty() {
             out.push(if is_thought { Piece::Thought(held) } else { Piece::Text(held) });
             if !is_thought {
                 self.stage = Stage::Text;
@@ -113,27 +119,11 @@ impl Prose {
     /// Classifies held text. Returns false if more text is needed.
     fn step(&mut self, out: &mut Vec<Piece>) -> bool {
         match self.stage {
-            Stage::Begin => {
-                let begin = self.held.trim_start();
-                if let Some(tag) = TAGS.iter().position(|(open, _)| begin.starts_with(open)) {
-                    self.held = begin[TAGS[tag].0.len()..].to_owned();
-                    self.stage = Stage::Thought(tag);
-                    self.expects_thought = false;
-                    return true;
-                }
-                let may_be = TAGS.iter().any(|(open, _)| open.starts_with(begin));
-                if !may_be {
-                    self.stage = Stage::Body;
-                }
-                !may_be
-            }
+            Stage::Begin => self.begin(Stage::Body),
             Stage::Thought(tag) => self.thought(TAGS[tag].1, out),
             Stage::AfterThought => {
                 self.held = self.held.trim_start().to_owned();
-                if !self.held.is_empty() {
-                    self.stage = Stage::Body;
-                }
-                !self.held.is_empty()
+                !self.held.is_empty() && self.begin(Stage::Body)
             }
             Stage::Body => {
                 let may_be = !self.tools.is_empty() && printed_calls::may_be(&self.held, &self.tools);
@@ -152,65 +142,66 @@ impl Prose {
         }
     }
 
-    /// Looks for a closing tag without an opening one in text.
+    /// Looks for a tag at the start of the held text. Goes on to `next` if there is none.
+    fn begin(&mut self, next: Stage) -> bool {
+        let begin = self.held.trim_start();
+        if let Some(tag) = TAGS.iter().position(|(open, _)| starts_with(begin, open)) {
+            self.held = begin[TAGS[tag].0.len()..].to_owned();
+            self.stage = Stage::Thought(tag);
+            self.expects_thought = false;
+            return true;
+        }
+        let is_closed = self.has_separate_thoughts && self.stage == Stage::Begin;
+        if let Some((_, close)) = TAGS.iter().find(|(_, close)| is_closed && starts_with(begin, close)) {
+            self.held = begin[close.len()..].to_owned();
+            self.stage = Stage::AfterThought;
+            return true;
+        }
+        let may_be = |(open, close): &(&str, &str)| {
+            starts_with(open, begin) || (is_closed && starts_with(close, begin))
+        };
+        if TAGS.iter().any(may_be) {
+            return false;
+        }
+        self.stage = next;
+        true
+    }
+
+    /// Looks for a closing tag without an opening one in text. A tag in Markdown code is only mentioned.
     fn watch(&mut self, out: &mut Vec<Piece>) -> bool {
-        let first = TAGS.iter().filter_map(|(_, close)| Some((self.held.find(close)?, *close))).min();
-        if let Some((at, close)) = first {
-            match self.quotes(at, at + close.len()) {
-                Some(false) => {}
-                Some(true) => {
-                    let rest = self.held.split_off(at + close.len());
-                    let text = std::mem::replace(&mut self.held, rest);
-                    self.text(text, out);
-                    return true;
-                }
-                None => return false,
+        let mut passed = 0;
+        while let Some((at, tag, is_closing)) = next_tag(&self.held, passed) {
+            self.code.scan(&self.held[passed..at]);
+            if self.code.is_inside() {
+                passed = at + tag.len();
+                self.code.scan(tag);
+                continue;
             }
-            let rest = self.held.split_off(at);
-            self.note_opening();
-            if self.has_opening {
-                self.expects_thought = false;
-                self.held.push_str(&rest);
+            self.expects_thought = false;
+            // The closing tag belongs to the opening one, so both are text.
+            if !is_closing {
                 return true;
             }
-            let last = std::mem::replace(&mut self.held, rest[close.len()..].to_owned());
+            let rest = self.held.split_off(at);
+            let last = std::mem::replace(&mut self.held, rest[tag.len()..].to_owned());
             if !last.is_empty() {
                 out.push(Piece::Text(last));
             }
             out.push(Piece::WasThought);
-            self.expects_thought = false;
             self.stage = Stage::AfterThought;
             return true;
         }
-        self.note_opening();
         // The end of the text may be the start of a tag.
         let begins =
-            |text: &str| TAGS.iter().any(|(open, close)| open.starts_with(text) || close.starts_with(text));
-        let kept = self.held.rfind('<').filter(|at| begins(&self.held[*at..])).unwrap_or(self.held.len());
-        let kept = self.held.split_off(kept);
+            |text: &str| TAGS.iter().any(|(open, close)| starts_with(open, text) || starts_with(close, text));
+        let end = self.held.rfind('<').filter(|at| *at >= passed && begins(&self.held[*at..]));
+        let kept = self.held.split_off(end.unwrap_or(self.held.len()));
+        self.code.scan(&self.held[passed..]);
         let text = std::mem::replace(&mut self.held, kept);
-        self.text(text, out);
-        false
-    }
-
-    fn text(&mut self, text: String, out: &mut Vec<Piece>) {
         if !text.is_empty() {
-            self.last = text.chars().next_back();
             out.push(Piece::Text(text));
         }
-    }
-
-    /// Whether held text is between backticks, so that a tag there is a word of the answer. `None` if the next character
-    /// decides.
-    fn quotes(&self, from: usize, to: usize) -> Option<bool> {
-        if self.held[..from].chars().next_back().or(self.last) != Some('`') {
-            return Some(false);
-        }
-        self.held[to..].chars().next().map(|next| next == '`')
-    }
-
-    fn note_opening(&mut self) {
-        self.has_opening |= TAGS.iter().any(|(open, _)| self.held.contains(open));
+        false
     }
 
     fn thought(&mut self, close: &str, out: &mut Vec<Piece>) -> bool {
@@ -218,7 +209,7 @@ impl Prose {
             self.held = self.held.trim_start_matches('\n').to_owned();
             self.has_thought = !self.held.is_empty();
         }
-        if let Some(at) = self.held.find(close) {
+        if let Some(at) = find(&self.held, close) {
             let rest = self.held.split_off(at);
             let thought = std::mem::replace(&mut self.held, rest[close.len()..].to_owned());
             if !thought.trim().is_empty() {
@@ -228,7 +219,8 @@ impl Prose {
             return true;
         }
         // The end of the text may be the start of the tag.
-        let kept = (1..close.len()).rev().find(|length| self.held.ends_with(&close[..*length])).unwrap_or(0);
+        let ends = |length: &usize| ends_with(&self.held, &close[..*length]);
+        let kept = (1..close.len()).rev().find(ends).unwrap_or(0);
         let kept = self.held.split_off(self.held.len() - kept);
         let thought = std::mem::replace(&mut self.held, kept);
         if !thought.is_empty() {
@@ -236,6 +228,31 @@ impl Prose {
         }
         false
     }
+}
+
+/// Reports whether a text starts with a tag in any case. Tags are ASCII.
+fn starts_with(text: &str, tag: &str) -> bool {
+    text.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag))
+}
+
+fn ends_with(text: &str, tag: &str) -> bool {
+    let tail = text.len().checked_sub(tag.len()).and_then(|at| text.get(at..));
+    tail.is_some_and(|tail| tail.eq_ignore_ascii_case(tag))
+}
+
+fn find(text: &str, tag: &str) -> Option<usize> {
+    text.match_indices('<').map(|(at, _)| at).find(|at| starts_with(&text[*at..], tag))
+}
+
+/// Returns the first tag from a position on, and whether it is a closing one.
+fn next_tag(text: &str, from: usize) -> Option<(usize, &'static str, bool)> {
+    let tag_at = |at: usize| {
+        TAGS.iter().find_map(|(open, close)| {
+            let is = |tag: &'static str| starts_with(&text[at..], tag).then_some(tag);
+            is(open).map(|tag| (at, tag, false)).or_else(|| is(close).map(|tag| (at, tag, true)))
+        })
+    };
+    text.match_indices('<').map(|(at, _)| at).filter(|at| *at >= from).find_map(tag_at)
 }
 
 #[cfg(test)]
@@ -287,6 +304,9 @@ mod tests {
             ("<think>\n\n</think>\n\nHi", "|t:Hi"),
             ("<think>never ends", "|r:never ends"),
             ("<think>a</think>\n", "|r:a"),
+            ("<THINK>a</Think>b", "|r:a|t:b"),
+            ("<think>a</think>\n<think>b</think>\n\nc", "|r:ab|t:c"),
+            ("<think>a</think>\n<thi", "|r:a|t:<thi"),
             ("<thin", "|t:<thin"),
             ("<things>", "|t:<things>"),
             ("  ", "|t:  "),
@@ -317,12 +337,38 @@ mod tests {
             ("about `a`</think>Four.", "|t:about `a`|x:|t:Four."),
             ("ends `</think>", "|t:ends `</think>"),
             ("never ends </thi", "|t:never ends </thi"),
+            ("hm\n</THINK>Four.", "|t:hm\n|x:|t:Four."),
+            ("It prints `</think>` as the tag.", "|t:It prints `</think>` as the tag."),
+            ("It prints ``a ` </think>`` there.", "|t:It prints ``a ` </think>`` there."),
+            ("A line:\n```\n</think>\n```\nEnd.", "|t:A line:\n```\n</think>\n```\nEnd."),
+            ("~~~~xml\n~~~\n</think>\n~~~~\nEnd.", "|t:~~~~xml\n~~~\n</think>\n~~~~\nEnd."),
+            ("So `</think>` it is.\n</think>\nFour.", "|t:So `</think>` it is.\n|x:|t:Four."),
+            ("```\nx\n```\n</think>Four.", "|t:```\nx\n```\n|x:|t:Four."),
+            ("One ` of\nthem.</think>Four.", "|t:One ` of\nthem.|x:|t:Four."),
+            ("`<think>`?\n</think>Four.", "|t:`<think>`?\n|x:|t:Four."),
         ] {
             for size in [1, 2, 3, 5, 8, 100] {
                 let prose = Prose { expects_thought: true, ..Prose::default() };
                 assert_eq!(read_with(prose, text, size), expected, "{text} by {size}");
             }
         }
+    }
+
+    #[test]
+    fn a_closing_tag_at_the_start_of_the_text_ends_separate_thoughts() {
+        for (text, expected) in [
+            ("</think>\n\nFour.", "|t:Four."),
+            ("\n</thinking>Four.", "|t:Four."),
+            ("Four </think>", "|t:Four </think>"),
+            ("</thi", "|t:</thi"),
+            ("</b>", "|t:</b>"),
+        ] {
+            for size in [1, 2, 3, 5, 8, 100] {
+                let prose = Prose { has_separate_thoughts: true, ..Prose::default() };
+                assert_eq!(read_with(prose, text, size), expected, "{text} by {size}");
+            }
+        }
+        assert_eq!(read("</think>Four.", 100), "|t:</think>Four.");
     }
 
     #[test]
