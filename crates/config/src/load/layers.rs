@@ -495,7 +495,8 @@ impl<'a> Layers<'a> {
 
 /// Adds the rules that name the same files as calls do.
 fn with_twins(mut config: Config, input: LoadInput<'_>) -> Config {
-    let places = Places { directory: input.directory, worktree: input.worktree };
+    let tmpdir = input.env.filled(env::TMPDIR).unwrap_or("/tmp");
+    let places = Places { directory: input.directory, worktree: input.worktree, tmpdir };
     linked::add_twins(&mut config.permission, places);
     for agent in config.agent.values_mut() {
         linked::add_twins(&mut agent.permission, places);
