@@ -217,7 +217,8 @@ const LSP_KEYS: &[(&str, Shape)] = &[
 
 /// The keys of one MCP server. OpenCode reads those of one with a timeout for each operation, so it stays valid.
 const SERVER_ENTRY_KEYS: &[(&str, Shape)] = &[
-    ("type", Shape::OneOf(&["local", "remote", "stdio", "http", "streamable-http", "streamableHttp", "sse"])),
+    // A server of another type fails alone, with a warning.
+    ("type", Shape::Text),
     ("command", Shape::OneOrMore(&Shape::Text)),
     ("args", TEXTS),
     ("environment", Shape::Map(&Shape::Text)),

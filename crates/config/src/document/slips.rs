@@ -11,6 +11,9 @@ use crate::{
 
 /// The keys of a document with agents.
 const AGENTS: [&str; 3] = ["agent", "agents", "mode"];
+/// The types of MCP servers.
+const SERVER_TYPES: [&str; 7] =
+    ["local", "remote", "stdio", "http", "streamable-http", "streamableHttp", "sse"];
 /// The maximum number of findings of one kind.
 const MAX_FINDINGS: usize = 20;
 
@@ -76,6 +79,19 @@ pub(crate) fn read_names(document: &mut Node) {
             }
         }
     }
+}
+
+/// Returns the positions and names of MCP servers of an unknown type.
+pub(crate) fn server_types(document: &Node) -> Vec<(usize, String)> {
+    let top = document.each(&["mcp"]).flat_map(|(_, servers)| servers.entries());
+    let nested = document.each(&["mcp"]).flat_map(|(_, servers)| servers.each(&["servers"]));
+    let servers = top.chain(nested.flat_map(|(_, servers)| servers.entries()));
+    let types = servers.filter_map(|(name, server)| {
+        let (_, node) = server.each(&["type"]).next()?;
+        let Kind::Text(text) = &node.kind else { return None };
+        (!SERVER_TYPES.contains(&text.as_str())).then(|| (node.offset, name.clone()))
+    });
+    types.take(MAX_FINDINGS).collect()
 }
 
 /// Returns the keys that are there twice in one object.

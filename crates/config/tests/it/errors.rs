@@ -119,7 +119,6 @@ fn an_invalid_entry_of_a_server_is_reported_with_its_position() {
         message(text, expected);
     }
     for (text, key) in [
-        (r#"{"mcp": {"a": {"type": "lokal", "command": ["x"]}}}"#, "mcp.a.type"),
         (r#"{"mcp": {"a": {"command": ["x"], "timeout": "5000"}}}"#, "mcp.a.timeout"),
         (r#"{"mcp": {"a": {"command": ["x"], "timeout": 0}}}"#, "mcp.a.timeout"),
         (r#"{"mcp": {"a": {"url": "https://h", "oauth": "no"}}}"#, "mcp.a.oauth"),
@@ -173,6 +172,10 @@ fn a_slip_is_reported_with_what_is_meant() {
         (
             r#"{"mcp": {"a": {"command": ["x"], "zzz": 1}}}"#,
             "line 1, column 41: unknown key `mcp.a.zzz`; it has no effect",
+        ),
+        (
+            r#"{"mcp": {"a": {"type": "lokal", "command": ["x"]}}}"#,
+            "line 1, column 24: unknown `mcp.a.type`; it can be `local` or `remote`, so the server is not started",
         ),
         (r#"{"mcpServers": {}}"#, "line 1, column 16: `mcpServers` has no effect; use the key `mcp`"),
         (

@@ -56,6 +56,12 @@ impl Layers<'_> {
                 (None, None) => {}
             }
         }
+        for (offset, name) in slips::server_types(node) {
+            let position = origin.position(offset);
+            self.warnings.push(format!(
+                "{position}: unknown `mcp.{name}.type`; it can be `local` or `remote`, so the server is not started"
+            ));
+        }
         for slips::Duplicate { offset, path } in slips::duplicates(node) {
             let position = origin.position(offset);
             self.warnings
