@@ -91,6 +91,14 @@ impl Code {
     }
 }
 
+/// The names of the files with code in configuration directories, without extensions. Tools are named after them.
+pub(crate) fn names(folders: &[PathBuf]) -> impl Iterator<Item = String> {
+    let names = CodeKind::ALL.iter().flat_map(|kind| kind.folders());
+    let directories = names.flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    let files = directories.flat_map(|directory| listed(&directory)).take(MAX_FILES);
+    files.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()))
+}
+
 fn stamps(folders: &[PathBuf], named: &[PathBuf]) -> Vec<CodeStamp> {
     let names = CodeKind::ALL.iter().flat_map(|kind| kind.folders());
     let directories = names.flat_map(|name| folders.iter().map(move |folder| folder.join(name)));

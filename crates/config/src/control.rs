@@ -27,6 +27,7 @@ use crate::{
     document::{Origin, references, schema::Shape},
     file, load, markdown,
     request::{self, TrustRequest},
+    skills,
 };
 
 /// The maximum number of control files.
@@ -154,11 +155,10 @@ impl ControlFiles {
         texts.map(|(path, text)| (path.as_path(), text.as_deref().map_err(FileProblem::copy)))
     }
 
-    /// The files in a directory whose paths end in `suffix`, sorted.
-    pub(crate) fn below<'a>(&'a self, folder: &'a Path, suffix: &'a str) -> impl Iterator<Item = &'a Path> {
+    /// The files in a directory, sorted.
+    pub(crate) fn below<'a>(&'a self, folder: &'a Path) -> impl Iterator<Item = &'a Path> {
         let from = self.texts.range(folder.to_owned()..);
-        let below = from.map(|(path, _)| path.as_path()).take_while(move |path| path.starts_with(folder));
-        below.filter(move |path| path.to_string_lossy().ends_with(suffix))
+        from.map(|(path, _)| path.as_path()).take_while(move |path| path.starts_with(folder))
     }
 
     /// Reads the files of one directory level.
@@ -286,7 +286,7 @@ impl ControlFiles {
         }
         let code = self.digests.keys().filter_map(|path| request::of_code(path));
         requests.extend(code);
-        let skills: Vec<_> = self.texts.keys().filter(|path| path.ends_with("SKILL.md")).collect();
+        let skills: Vec<_> = self.texts.keys().filter(|path| skills::is_skill(path)).collect();
         requests.extend(skills.into_iter().map(|path| request::of_skill(&self.display_name(path))));
         if requests.len() > MAX_REQUESTS {
             self.set_limit(format!("the repository requests more than {MAX_REQUESTS} permissions"));
@@ -388,10 +388,7 @@ pub fn is_ambiguous_key(key: &str) -> bool {
 
 /// Whether the text of a file is interpreted, in addition to its digest.
 fn is_interpreted(path: &Path) -> bool {
-    is_document(path)
-        || is_terminal(path)
-        || is_hooks(path)
-        || path.extension().is_some_and(|extension| extension == "md")
+    is_document(path) || is_terminal(path) || is_hooks(path) || markdown::is_markdown(path)
 }
 
 /// Whether a file configures the terminal client.

@@ -5,6 +5,7 @@
 
 mod insert;
 pub(crate) mod schema;
+pub(crate) mod slips;
 
 use std::borrow::Cow;
 
@@ -69,6 +70,9 @@ impl<'a> Origin<'a> {
                 reference: failed.reference,
                 problem: failed.problem,
             })?;
+        }
+        if std::ptr::eq(shape, &schema::CONFIG) {
+            slips::read_names(&mut node);
         }
         schema::check(&node, shape).map_err(|fault| self.value(fault))?;
         Ok(node)

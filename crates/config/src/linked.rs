@@ -7,6 +7,9 @@
 //! File tools name a file by its path from the worktree, which is `/` outside of a repository. So a rule about files with an
 //! absolute path gets a twin with the path from there, and so does one with a path from a directory outside of a repository.
 //!
+//! A rule that names a directory and does not allow holds for what is below it too: `secrets`, `secrets/` and `~` cover
+//! `secrets/*` and `~/*`. `$TMPDIR` at the beginning of a pattern stands for the directory of temporary files.
+//!
 //! A symlink that a command of the model or another user could have made never widens a rule that allows: those in the
 //! project and those in directories that others can write are not followed.
 
@@ -22,6 +25,10 @@ const WRITABLE_BY_OTHERS: u32 = 0o022;
 
 /// The permissions whose patterns are paths in the worktree.
 const FILES: [&str; 4] = ["*", "edit", "list", "read"];
+/// The permission whose patterns are absolute paths.
+const OUTSIDE: &str = "external_directory";
+/// The spellings of the directory of temporary files.
+const TMPDIR: [&str; 2] = ["$TMPDIR", "${TMPDIR}"];
 
 /// The places that the paths of rules begin at.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +37,8 @@ pub(crate) struct Places<'a> {
     pub(crate) directory: &'a Path,
     /// The root of the repository; `/` without one.
     pub(crate) worktree: &'a Path,
+    /// The directory of temporary files.
+    pub(crate) tmpdir: &'a str,
 }
 
 impl<'a> Places<'a> {
@@ -43,6 +52,7 @@ pub(crate) fn add_twins(rules: &mut Vec<Rule>, places: Places<'_>) {
     // Their symlinks do not count for rules that allow.
     let project: Vec<&Path> = std::iter::once(places.directory).chain(places.repository()).collect();
     let written = std::mem::take(rules);
+    let written = written.into_iter().flat_map(|rule| with_content(rule, places));
     for rule in written {
         let mut patterns = Vec::new();
         if rule.pattern.starts_with('/') {
@@ -57,13 +67,46 @@ pub(crate) fn add_twins(rules: &mut Vec<Rule>, places: Places<'_>) {
         } else if FILES.contains(&rule.permission.as_str()) {
             match places.repository() {
                 Some(worktree) => patterns.extend(pattern_in_worktree(&rule, worktree)),
-                None => patterns.extend(pattern_in_directory(&rule.pattern, places.directory)),
+                None => {
+                    patterns.extend(pattern_in_directory(&rule.pattern, places.directory));
+                    let real = pattern_in_worktree(&rule, places.directory);
+                    let real = real.and_then(|real| pattern_in_directory(&real, places.directory));
+                    patterns.extend(real);
+                }
             }
         }
         let twins: Vec<_> = patterns.into_iter().map(|pattern| Rule { pattern, ..rule.clone() }).collect();
-        rules.push(rule);
-        rules.extend(twins);
+        for rule in std::iter::once(rule).chain(twins) {
+            if rules.last() != Some(&rule) {
+                rules.push(rule);
+            }
+        }
     }
+}
+
+/// A rule, and one for what is below the directory that it names.
+fn with_content(mut rule: Rule, places: Places<'_>) -> Vec<Rule> {
+    let is_about_files = rule.permission == OUTSIDE || FILES.contains(&rule.permission.as_str());
+    let below = TMPDIR.into_iter().find_map(|name| rule.pattern.strip_prefix(name));
+    if let Some(below) = below.filter(|below| is_about_files && (below.is_empty() || below.starts_with('/')))
+    {
+        rule.pattern = format!("{}{below}", places.tmpdir.trim_end_matches('/'));
+    }
+    if !is_about_files || rule.action == Action::Allow {
+        return vec![rule];
+    }
+    let directory = rule.pattern.trim_end_matches('/');
+    let name = directory.rsplit('/').next().unwrap_or_default();
+    let is_named = directory.len() < rule.pattern.len();
+    let base = places.repository().unwrap_or(places.directory);
+    // A name with wildcards, such as `*.env`, is one of files.
+    let is_directory = || !name.is_empty() && !name.contains(['*', '?']) && base.join(directory).is_dir();
+    if !is_named && !is_directory() {
+        return vec![rule];
+    }
+    let itself = is_named.then(|| Rule { pattern: directory.to_owned(), ..rule.clone() });
+    let below = Rule { pattern: format!("{directory}/*"), ..rule.clone() };
+    std::iter::once(rule).chain(itself.filter(|rule| !rule.pattern.is_empty())).chain([below]).collect()
 }
 
 /// The patterns that match the paths from the worktree of the files that an absolute pattern matches.
@@ -137,7 +180,10 @@ fn pattern_in_worktree(rule: &Rule, worktree: &Path) -> Option<String> {
     if rule.action == Action::Allow {
         return None;
     }
-    let absolute = Rule { pattern: worktree.join(&rule.pattern).to_str()?.to_owned(), ..rule.clone() };
+    // What matches at any depth also names a symlink at the top.
+    let below = ["**/", "*/"].into_iter().find_map(|any| rule.pattern.strip_prefix(any));
+    let written = below.unwrap_or(&rule.pattern);
+    let absolute = Rule { pattern: worktree.join(written).to_str()?.to_owned(), ..rule.clone() };
     let real = real_pattern(&absolute, &[])?;
     Some(relative(worktree, Path::new(&real)).to_str()?.to_owned())
 }
@@ -236,7 +282,10 @@ mod tests {
         let check = |pattern: &str, action, expected: Option<&str>| {
             let mut rules = vec![Rule::new("external_directory", &path(pattern), action)];
             let project = path("work/project");
-            add_twins(&mut rules, Places { directory: Path::new(&project), worktree: Path::new("/") });
+            add_twins(
+                &mut rules,
+                Places { directory: Path::new(&project), worktree: Path::new("/"), tmpdir: "/tmp" },
+            );
             assert_eq!(rules.get(1).map(|rule| rule.pattern.clone()), expected.map(path), "{pattern}");
         };
         check("notes/**", Action::Allow, Some("disk/**"));
@@ -274,16 +323,88 @@ mod tests {
             ("bash", "via/*", Action::Deny, None),
         ] {
             let mut rules = vec![Rule::new(permission, pattern, action)];
-            add_twins(&mut rules, Places { directory: &worktree, worktree: &worktree });
+            add_twins(&mut rules, Places { directory: &worktree, worktree: &worktree, tmpdir: "/tmp" });
             assert_eq!(rules.get(1).map(|rule| rule.pattern.as_str()), expected, "{permission} {pattern}");
         }
+    }
+
+    #[test]
+    fn a_rule_that_names_a_directory_holds_for_its_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let project = root.join("project");
+        std::fs::create_dir_all(project.join("secrets/deep")).unwrap();
+        std::fs::create_dir_all(project.join("x.env")).unwrap();
+        std::fs::write(project.join("plain"), "").unwrap();
+        symlink("secrets", project.join("link")).unwrap();
+        symlink("secrets/key", project.join("file")).unwrap();
+        let top = project.strip_prefix("/").unwrap().to_str().unwrap().to_owned();
+        let outside = root.to_str().unwrap().to_owned();
+        // The patterns that the others are made of: in a repository, and without one.
+        for (permission, pattern, action, own, twins) in [
+            ("read", "secrets", Action::Deny, vec!["secrets", "secrets/*"], vec!["secrets", "secrets/*"]),
+            (
+                "read",
+                "secrets/",
+                Action::Ask,
+                vec!["secrets/", "secrets", "secrets/*"],
+                vec!["secrets", "secrets/*"],
+            ),
+            ("read", "new/", Action::Deny, vec!["new/", "new", "new/*"], vec!["new", "new/*"]),
+            (
+                "*",
+                "link",
+                Action::Deny,
+                vec!["link", "link/*", "secrets", "secrets/*"],
+                vec!["secrets", "secrets/*"],
+            ),
+            ("read", "link/**", Action::Deny, vec!["link/**", "secrets/**"], vec!["link/**", "secrets/**"]),
+            ("edit", "file", Action::Deny, vec!["file", "secrets/key"], vec!["file", "secrets/key"]),
+            ("read", "**/link/**", Action::Deny, vec!["**/link/**", "secrets/**"], vec!["secrets/**"]),
+            ("read", "plain", Action::Deny, vec!["plain"], vec!["plain"]),
+            ("read", "*.env", Action::Deny, vec!["*.env"], vec![]),
+            ("read", "secrets", Action::Allow, vec!["secrets"], vec!["secrets"]),
+            ("read", "link/**", Action::Allow, vec!["link/**"], vec!["link/**"]),
+            ("bash", "secrets", Action::Deny, vec!["secrets"], vec![]),
+        ] {
+            for (worktree, expected) in [(project.as_path(), &own), (Path::new("/"), &twins)] {
+                let mut rules = vec![Rule::new(permission, pattern, action)];
+                add_twins(&mut rules, Places { directory: &project, worktree, tmpdir: "/tmp" });
+                for expected in expected {
+                    let is_root = worktree.parent().is_none();
+                    let expected = if is_root { format!("{top}/{expected}") } else { (*expected).to_owned() };
+                    let has = rules.iter().any(|rule| rule.pattern == expected && rule.action == action);
+                    assert!(has, "{permission} {pattern}: {expected} in {rules:?}");
+                }
+                if action == Action::Allow {
+                    assert!(rules.iter().all(|rule| rule.pattern.ends_with(pattern)), "{rules:?}");
+                }
+                if worktree == project {
+                    assert_eq!(rules.len(), own.len(), "{rules:?}");
+                }
+            }
+        }
+        let outside_rules = |pattern: &str, action| -> Vec<String> {
+            let mut rules = vec![Rule::new("external_directory", pattern, action)];
+            add_twins(&mut rules, Places { directory: &project, worktree: &project, tmpdir: &outside });
+            rules.into_iter().map(|rule| rule.pattern).collect()
+        };
+        assert_eq!(outside_rules(&outside, Action::Deny), [outside.clone(), format!("{outside}/*")]);
+        assert_eq!(outside_rules("$TMPDIR", Action::Deny), [outside.clone(), format!("{outside}/*")]);
+        assert_eq!(outside_rules("$TMPDIR/x/**", Action::Allow), [format!("{outside}/x/**")]);
+        assert_eq!(outside_rules("$TMPDIRS/x", Action::Deny), ["$TMPDIRS/x"]);
+        assert_eq!(outside_rules(&outside, Action::Allow).len(), 1);
     }
 
     #[test]
     fn a_rule_about_files_names_them_from_the_worktree_too() {
         let of = |permission: &str, pattern: &str, action, worktree: &str| -> Vec<String> {
             let mut rules = vec![Rule::new(permission, pattern, action)];
-            let places = Places { directory: Path::new("/no/such/project"), worktree: Path::new(worktree) };
+            let places = Places {
+                directory: Path::new("/no/such/project"),
+                worktree: Path::new(worktree),
+                tmpdir: "/tmp",
+            };
             add_twins(&mut rules, places);
             rules.into_iter().skip(1).map(|rule| rule.pattern).collect()
         };

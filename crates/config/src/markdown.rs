@@ -29,9 +29,14 @@ const MAX_DEPTH: usize = 8;
 const MAX_FAULTS: usize = 20;
 /// The keys that restrict an agent. A file in which one of them is not understood is left out, because the agent would
 /// otherwise have more rights than its author wrote.
-const AGENT_RESTRICTIONS: &[&str] = &["permission", "tools", "sandbox", "disable", "type"];
+pub(crate) const AGENT_RESTRICTIONS: &[&str] =
+    &["permission", "tools", "sandbox", "disable", "type", DISALLOWED];
 /// The key of other agents for tools that an agent may not use.
-const DISALLOWED: &str = "disallowedTools";
+pub(crate) const DISALLOWED: &str = "disallowedTools";
+/// The number of lines in which front matter that something precedes is looked for.
+const MAX_LINES_BEFORE: usize = 50;
+/// The number of lines before it that are neither empty nor comments. More are a text with an example.
+const MAX_OTHER_LINES: usize = 2;
 /// The least length of a key in which one slip is recognized. Shorter ones are similar to too many words.
 const MIN_SLIP_LETTERS: usize = 4;
 /// The keys that restrict a command: the agent that runs it may have fewer rights.
@@ -42,6 +47,8 @@ const COMMAND_RESTRICTIONS: &[&str] = &["agent", "subtask"];
 pub(crate) struct Found {
     /// The configuration key (`agent`, `mode` or `command`), the name, the entry and the file.
     pub(crate) entries: Vec<(&'static str, String, Map, PathBuf)>,
+    /// The agents that are left out, because their restrictions are not understood.
+    pub(crate) left_out: Vec<String>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -72,7 +79,7 @@ pub(crate) fn read(folder: &Path) -> Found {
 /// Reads the files of a repository in `root`, which define entries of `key`.
 pub(crate) fn entries_of(control: &ControlFiles, root: &Path, key: &'static str) -> Found {
     let mut found = Found::default();
-    let paths = control.below(root, ".md").map(Path::to_owned);
+    let paths = control.below(root).filter(|path| is_markdown(path)).map(Path::to_owned);
     let files = paths.filter_map(|path| {
         let text = control.text(&path)?.map(str::to_owned);
         Some((text, path))
@@ -96,12 +103,28 @@ impl Found {
         }
         for (text, path) in files {
             let name = name(root, &path);
-            if let Some(mut entry) = entry(key, &name, &path, text, &mut self.warnings) {
-                let name = own_name(&mut entry, key).unwrap_or(name);
-                self.entries.push((key, name, entry, path));
+            match entry(key, &name, &path, text, &mut self.warnings) {
+                Entry::Read(mut entry) => {
+                    let name = own_name(&mut entry, key).unwrap_or(name);
+                    self.entries.push((key, name, entry, path));
+                }
+                Entry::LeftOut(front) if key != "command" => {
+                    self.left_out.extend(own_name(&mut front.clone(), key));
+                    self.left_out.push(name);
+                }
+                Entry::LeftOut(_) | Entry::Unreadable => {}
             }
         }
     }
+}
+
+/// What a file defines.
+#[derive(Debug)]
+enum Entry {
+    Read(Map),
+    Unreadable,
+    /// The restrictions are not understood. The rest of the front matter may name the entry.
+    LeftOut(Map),
 }
 
 fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
@@ -116,10 +139,15 @@ fn collect(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
             if depth > 0 {
                 collect(&path, depth - 1, files);
             }
-        } else if path.extension().is_some_and(|extension| extension == "md") {
+        } else if is_markdown(&path) {
             files.push(path);
         }
     }
+}
+
+/// Whether a file has the extension `md`, which some systems write in upper case.
+pub(crate) fn is_markdown(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
 }
 
 fn name(root: &Path, path: &Path) -> String {
@@ -133,23 +161,26 @@ fn entry(
     path: &Path,
     text: Result<String, FileProblem>,
     warnings: &mut Vec<String>,
-) -> Option<Map> {
+) -> Entry {
     let shown = path.display();
     let text = match text {
         Ok(text) => text,
         Err(problem) => {
             warnings.push(format!("`{shown}` {problem}; it is ignored"));
-            return None;
+            return Entry::Unreadable;
         }
     };
     let is_command = key == "command";
     let restrictions = if is_command { COMMAND_RESTRICTIONS } else { AGENT_RESTRICTIONS };
     let keys = if is_command { schema::COMMAND_KEYS } else { schema::AGENT_KEYS };
-    let names: Vec<&str> = keys.iter().map(|(key, _)| *key).collect();
+    let mut names: Vec<&str> = keys.iter().map(|(key, _)| *key).collect();
+    names.extend((!is_command).then_some(DISALLOWED));
     // Line ends of older systems.
     let text = if text.contains('\n') { text } else { text.replace('\r', "\n") };
     let Document { mut front, body, mut problems } = split(&text);
+    problems.retain(|problem| !problem.is_guess || problem.may_concern(restrictions));
     problems.extend(unread_front(&text, &names, restrictions));
+    problems.extend(spelled_twice(&front, restrictions));
     read_key_names(&mut front, &names);
     problems.extend(misspelt(&front, &names, restrictions));
     let is_restricting = |problem: &FrontProblem| problem.may_concern(restrictions);
@@ -163,7 +194,7 @@ fn entry(
     };
     if let Some(why) = lost {
         warnings.push(left_out(&why));
-        return None;
+        return Entry::LeftOut(front);
     }
     if !is_command {
         read_tool_names(&mut front);
@@ -177,22 +208,22 @@ fn entry(
     for _ in 0..MAX_FAULTS {
         let value = Value::Object(front);
         let fault = schema::check(&Node::from(&value), &Shape::Record(keys)).err();
-        let Value::Object(mut map) = value else { return None };
-        let Some(fault) = fault else {
-            front = map;
-            return Some(complete_entry(key, name, front, body));
-        };
+        let Value::Object(mut map) = value else { return Entry::Unreadable };
+        let Some(fault) = fault else { return Entry::Read(complete_entry(key, name, map, body)) };
         let schema::Fault { key: at, expected, found, .. } = fault;
         warnings.push(format!("`{shown}`: `{at}` must be {expected}, found {found}; it is ignored"));
         let top = at.split(['.', '[']).next().unwrap_or_default().to_owned();
         if restrictions.contains(&top.as_str()) {
             warnings.push(left_out(&format!("`{at}` must be {expected}")));
-            return None;
+            return Entry::LeftOut(map);
         }
-        map.shift_remove(&top)?;
+        if map.shift_remove(&top).is_none() {
+            return Entry::Unreadable;
+        }
         front = map;
     }
-    None
+    warnings.push(left_out("too many keys are invalid"));
+    Entry::LeftOut(front)
 }
 
 /// Gives keys their usual spelling: `Tools` is `tools`, and `max-steps` is `maxSteps`.
@@ -209,12 +240,35 @@ pub(crate) fn read_key_names(front: &mut Map, names: &[&str]) {
     }
 }
 
-/// Whether two names differ at most in upper case, `_` and `-`.
+/// The restricting keys that are there in two spellings, of which only one counts.
+fn spelled_twice(front: &Map, restrictions: &[&str]) -> Vec<FrontProblem> {
+    let problem = |name: &&str| {
+        let mut spellings = front.keys().filter(|key| same_name(name, key));
+        let (one, other) = (spellings.next()?, spellings.next()?);
+        let text = format!("has both `{one}` and `{other}`");
+        Some(FrontProblem::new(text, Some((*name).to_owned()), other))
+    };
+    restrictions.iter().filter_map(problem).collect()
+}
+
+/// Whether two names differ at most in upper case, `_`, `-` and characters that are not visible.
 pub(crate) fn same_name(one: &str, other: &str) -> bool {
     let letters = |name: &str| -> String {
-        name.chars().filter(|c| !matches!(c, '_' | '-')).flat_map(char::to_lowercase).collect()
+        let visible = name.chars().filter(|c| !matches!(c, '_' | '-') && !is_invisible(*c));
+        visible.flat_map(char::to_lowercase).collect()
     };
     letters(one) == letters(other)
+}
+
+/// Whether a character is neither seen nor white space. Editors and web pages leave such characters in copied text.
+fn is_invisible(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')
+}
+
+/// A text without what cannot be seen at its ends.
+fn trim_unseen(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || is_invisible(c))
 }
 
 /// The unknown keys that are probably a restriction, such as `permissions`. Other unknown keys are options for the provider.
@@ -223,47 +277,97 @@ fn misspelt(front: &Map, names: &[&str], restrictions: &[&str]) -> Vec<FrontProb
     let problem = |key: &String| {
         let name = restrictions.iter().find(|name| is_slip(key, name))?;
         let text = format!("has the unknown key `{key}`; did you mean `{name}`?");
-        Some(FrontProblem { text, key: Some((*name).to_owned()), line: key.clone() })
+        Some(FrontProblem::new(text, Some((*name).to_owned()), key))
     };
     unknown.filter_map(problem).collect()
 }
 
 /// Whether a word is another one with one slip: a letter more, less or changed, or two exchanged.
-fn is_slip(word: &str, name: &str) -> bool {
-    name.len() > MIN_SLIP_LETTERS && strsim::damerau_levenshtein(&word.to_lowercase(), name) == 1
+pub(crate) fn is_slip(word: &str, name: &str) -> bool {
+    name.len() > MIN_SLIP_LETTERS
+        && strsim::damerau_levenshtein(&word.to_lowercase(), &name.to_lowercase()) == 1
 }
 
-/// Front matter that begins like that of other programs, or whose beginning is missing. It becomes part of the prompt.
+/// Front matter that begins like that of other programs, whose beginning is missing, or that something precedes. It becomes
+/// part of the prompt.
 fn unread_front(text: &str, names: &[&str], restrictions: &[&str]) -> Option<FrontProblem> {
     if after_fence(text).is_some() {
         return None;
     }
-    let is_setting = |line: &str| {
-        let key = line.trim_start().trim_start_matches(['"', '\'', '[', '{']);
-        let end = key.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-')));
-        let Some((key, rest)) = end.map(|end| key.split_at(end)) else { return false };
-        let rest = rest.trim_start_matches(['"', '\'', ' ']);
-        rest.starts_with([':', '=', ']']) && names.iter().any(|name| same_name(name, key))
-    };
-    let text = text.trim_start_matches(|c: char| c == '\u{feff}' || c.is_whitespace());
-    let (first, rest) = text.split_once('\n')?;
-    let is_odd = is_rule(first);
-    let (front, why) = if is_odd {
-        let end = rest.split_inclusive('\n').position(is_rule).unwrap_or(usize::MAX);
-        let front: String = rest.split_inclusive('\n').take(end).collect();
-        (front, format!("begins with `{}`, but front matter is YAML between lines of `---`", first.trim()))
-    } else {
-        let (front, _) = at_fence(rest)?;
-        (format!("{first}\n{front}"), "has front matter without `---` in its first line".to_owned())
-    };
-    let begin = front.lines().find(|line| !line.trim().is_empty())?;
-    if !is_setting(begin) {
-        return None;
-    }
+    let text = trim_unseen(text);
+    let (front, why) = [odd_front, late_front].into_iter().find_map(|find| {
+        find(text).filter(|(front, _)| {
+            let begin = front.lines().find(|line| !trim_unseen(line).is_empty());
+            begin.is_some_and(|line| is_setting(line, names))
+        })
+    })?;
+    let begin = front.lines().map(trim_unseen).find(|line| !line.is_empty())?;
     // Without a restriction the text is used as it is.
     let is_restricting = restrictions.iter().any(|name| front.to_lowercase().contains(name));
-    let key = (!is_restricting).then(|| begin.trim().to_owned());
-    Some(FrontProblem { text: why, key, line: String::new() })
+    let top = (!is_restricting).then(|| begin.to_owned());
+    Some(FrontProblem::new(why, top, ""))
+}
+
+/// Whether a line sets one of these keys, in the spelling of YAML, JSON or TOML.
+fn is_setting(line: &str, names: &[&str]) -> bool {
+    let line = trim_unseen(line);
+    let key = line.trim_start_matches(['"', '\'', '[', '{', '?', ' ']);
+    let end = key.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-') || is_invisible(c)));
+    // The colon of `? key` is in the next line.
+    let alone = if line.starts_with('?') { ":" } else { "" };
+    let (key, rest) = end.map_or((key, alone), |end| key.split_at(end));
+    let rest = rest.trim_start_matches(['"', '\'', ' ']);
+    rest.starts_with([':', '=', ']', '\u{ff1a}']) && names.iter().any(|name| same_name(name, key))
+}
+
+/// The text that may be front matter at the beginning of a file, and what is wrong with it.
+fn odd_front(text: &str) -> Option<(String, String)> {
+    let (first, rest) = text.split_once('\n')?;
+    if is_rule(first) {
+        let end = rest.split_inclusive('\n').position(is_rule).unwrap_or(usize::MAX);
+        let front = rest.split_inclusive('\n').take(end).collect();
+        let first = trim_unseen(first);
+        let why = match is_fence(first) {
+            true => "has a character that is not visible at the `---` of its front matter".to_owned(),
+            false => format!("begins with `{first}`, but front matter is YAML between lines of `---`"),
+        };
+        return Some((front, why));
+    }
+    let (front, _) = at_fence(rest)?;
+    let why = "has front matter without `---` in its first line".to_owned();
+    Some((format!("{first}\n{front}"), why))
+}
+
+/// The text that may be front matter below comments, headings, the beginning of a code block or a few other lines.
+fn late_front(text: &str) -> Option<(String, String)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let (mut others, mut is_comment) = (0, false);
+    for (index, line) in lines.iter().enumerate().take(MAX_LINES_BEFORE) {
+        let line = trim_unseen(line);
+        if is_comment || line.starts_with("<!--") {
+            is_comment = !line.contains("-->");
+        } else if is_rule(line) {
+            let front: Vec<&str> =
+                lines.iter().skip(index + 1).take_while(|line| !is_rule(line)).copied().collect();
+            let has_end = index + 1 + front.len() < lines.len();
+            let is_empty = front.iter().all(|line| trim_unseen(line).is_empty());
+            if index > 0 && has_end && !is_empty {
+                let why =
+                    format!("has front matter that begins in line {}, but nothing may precede it", index + 1);
+                return Some((front.join("\n"), why));
+            }
+            // A code block in the text is an example.
+            if line.starts_with("```") && others > 0 {
+                return None;
+            }
+        } else if !line.is_empty() && !line.starts_with(['#', '%']) {
+            others += 1;
+            if others > MAX_OTHER_LINES {
+                return None;
+            }
+        }
+    }
+    None
 }
 
 /// Whether a line is what other programs, and programs that replace dashes, write in place of `---`.
@@ -271,7 +375,7 @@ fn is_rule(line: &str) -> bool {
     let mark = |c: char| {
         matches!(c, '-' | '+' | '~' | '=' | '*' | '_' | ';' | '`' | '\u{2013}' | '\u{2014}' | '\u{2212}')
     };
-    let line = line.trim();
+    let line = trim_unseen(line);
     let word = line.trim_start_matches(mark);
     word.len() < line.len() && word.trim().chars().all(char::is_alphanumeric)
 }
@@ -364,22 +468,32 @@ pub(crate) struct Document<'a> {
 pub(crate) struct FrontProblem {
     /// The line and the problem.
     pub(crate) text: String,
-    /// The key, if it was parsed.
-    key: Option<String>,
+    /// The key of the outermost mapping, if it was parsed.
+    top: Option<String>,
     /// The line as written. Empty if the whole front matter was ignored.
     line: String,
+    /// Whether only a key in `top` that restricts makes it a problem.
+    is_guess: bool,
 }
 
 impl FrontProblem {
+    fn new(text: String, top: Option<String>, line: &str) -> Self {
+        Self { text, top, line: line.to_owned(), is_guess: false }
+    }
+
     /// Whether one of the keys may be lost. A line inside of another value may belong to any key.
     fn may_concern(&self, keys: &[&str]) -> bool {
-        match &self.key {
-            Some(key) => keys.contains(&key.as_str()),
+        match &self.top {
+            Some(top) => {
+                top == yaml::MERGE || keys.iter().any(|key| same_name(key, top) || is_slip(top, key))
+            }
             None => {
                 let line = self.line.trim_start_matches(['"', '\'']);
                 line.starts_with(char::is_whitespace)
                     || line.is_empty()
                     || keys.iter().any(|key| line.starts_with(key))
+                    // Several keys are in one line in braces.
+                    || line.split(['{', ',', '\n']).any(|part| is_setting(part, keys))
             }
         }
     }
@@ -392,18 +506,28 @@ pub(crate) fn split(text: &str) -> Document<'_> {
     let Some(rest) = after_fence(text) else { return plain(Vec::new()) };
     let Some((front, body)) = at_fence(rest) else {
         let text = "has front matter without an end".to_owned();
-        return plain(vec![FrontProblem { text, key: None, line: String::new() }]);
+        return plain(vec![FrontProblem::new(text, None, "")]);
     };
     let (map, problems) = yaml::parse(front);
     let problems = problems.into_iter().map(|problem| {
         // The first line is `---`.
         let number = problem.line + 1;
         let text = match &problem.key {
+            Some(key) if problem.text == yaml::TWICE => {
+                format!("line {number}: `{key}` is there twice; only the last one counts")
+            }
             Some(key) => format!("line {number}: `{key}` {}; it is ignored", problem.text),
             None => format!("line {number} {}; it is ignored", problem.text),
         };
-        let line = front.lines().nth(problem.line.saturating_sub(1)).unwrap_or_default().to_owned();
-        FrontProblem { text, key: problem.key, line }
+        let mut lines = front.lines().skip(problem.line.saturating_sub(1));
+        let line = lines.next().unwrap_or_default();
+        let rest = if line.trim_start().starts_with('{') {
+            lines.collect::<Vec<_>>().join("\n")
+        } else {
+            String::new()
+        };
+        let line = if problem.text == yaml::OTHERS { String::new() } else { format!("{line}\n{rest}") };
+        FrontProblem { text, top: problem.top, line, is_guess: problem.is_guess }
     });
     Document { front: map, body: body.trim(), problems: problems.collect() }
 }
@@ -447,7 +571,7 @@ pub type CommandFile = (String, Option<String>, String);
 /// The commands in a repository's directory of Markdown files.
 #[must_use]
 pub fn repository_commands(control: &ControlFiles, folder: &Path) -> Vec<CommandFile> {
-    let paths = control.below(folder, ".md").take(MAX_FILES);
+    let paths = control.below(folder).filter(|path| is_markdown(path)).take(MAX_FILES);
     let command = |path: &Path| {
         let text = control.text(path)?.ok()?;
         let Document { front, body, .. } = split(text);
@@ -461,7 +585,8 @@ pub fn repository_commands(control: &ControlFiles, folder: &Path) -> Vec<Command
 #[must_use]
 pub fn front_matter(text: &str) -> (Map, &str, Vec<String>) {
     let Document { front, body, problems } = split(text);
-    (front, body, problems.into_iter().map(|problem| problem.text).collect())
+    let problems = problems.into_iter().filter(|problem| !problem.is_guess);
+    (front, body, problems.map(|problem| problem.text).collect())
 }
 
 #[cfg(test)]
@@ -497,15 +622,23 @@ mod tests {
     /// Reads an agent. `None` if it is left out.
     fn agent(text: &str) -> Option<Map> {
         let mut warnings = Vec::new();
-        let read = entry("agent", "a", Path::new("/a.md"), Ok(text.to_owned()), &mut warnings);
-        assert!(read.is_some() || !warnings.is_empty(), "{text:?}: it is left out without a warning");
-        read
+        match entry("agent", "a", Path::new("/a.md"), Ok(text.to_owned()), &mut warnings) {
+            Entry::Read(read) => Some(read),
+            Entry::Unreadable => panic!("{text:?} is not read"),
+            Entry::LeftOut(_) => {
+                assert!(!warnings.is_empty(), "{text:?}: it is left out without a warning");
+                None
+            }
+        }
     }
 
     #[test]
     fn keys_are_read_in_any_spelling_and_with_any_line_ends() {
         let expected = json!({"write": false});
         for text in [
+            "---\n{\"description\": \"See #3, issue #4\", \"tools\": {\"write\": false}}\n---\nx",
+            "---\n{\n  tools: {write: no}, # none\n  mode: primary\n}\n---\nx",
+            "---\n\u{200b}tools:\n  write: false\n---\nx",
             "---\nTools:\n  write: false\n---\nx",
             "---\rtools:\r  write: false\r---\rx",
             "---\nTOOLS:\n  write: no\n---\nx",
@@ -535,6 +668,27 @@ mod tests {
             "---\npermissions:\n  edit: deny\n---\nx",
             "---\nTool:\n  write: false\n---\nx",
             "---\npremission:\n  edit: deny\n---\nx",
+            "---\n{\"description\": \"x\", \"tools\": {\"write\": false}\n---\nx",
+            "---\n{\n  description: x,\n  tools: {write: false}, tools: {}\n}\n---\nx",
+            "---\ntools:\n  write: false\ntools:\n  bash: false\n---\nx",
+            "---\ntools: {write: false, write: true}\n---\nx",
+            "---\npermission:\n  edit: deny\n  edit: allow\n---\nx",
+            "---\nPermission:\n  edit: [deny\n---\nx",
+            "---\nTools:\n  write: false\ntools:\n  bash: false\n---\nx",
+            "---\n<<: *base\ndescription: x\n---\nx",
+            "---\n? tools\n: {write: false}\n---\nx",
+            "---\ndescription: x\n tools:\n   write: false\n---\nx",
+            "---\na\nb\nc\nd\ne\nf\n{tools: {write: false}}\n---\nx",
+            "<!-- reviewer -->\n---\ntools:\n  write: false\n---\nx",
+            "<!-- two\nlines -->\n\n---\ndescription: x\ntools:\n  write: false\n---\nx",
+            "# Reviewer\n\n---\ndescription: x\ntools:\n  write: false\n---\nx",
+            "A reviewer.\n---\ndescription: x\ntools:\n  write: false\n---\nx",
+            "\u{200b}---\ntools:\n  write: false\n---\nx",
+            "\u{2060}\n---\ntools:\n  write: false\n---\nx",
+            "---\u{200b}\ntools:\n  write: false\n---\nx",
+            "---\n\u{200b}tools\u{200b}\u{2060}: [\n---\nx",
+            "```yaml\n---\ntools:\n  write: false\n---\n```\nx",
+            "```\n---\ndescription: x\ntools:\n  write: false\n---\n```\nx",
         ] {
             assert_eq!(agent(text), None, "{text:?}");
         }
@@ -546,6 +700,11 @@ mod tests {
             "---\nthinking: high\n---\nx",
             "Mode: of work\n\n---\nReview code.",
             "\u{2014}-\ndescription: x\n\u{2014}-\nx",
+            "---\nmode: primary\nmode: all\n---\nx",
+            "---\ndescription: x\n  Note: tools are of use\n---\nx",
+            "<!-- tools: none -->\nReview code.\n\n---\n\nType: of text\n",
+            "Write agents like this:\n\n```\n---\ndescription: x\ntools:\n  write: false\n---\n```\n",
+            "One.\nTwo.\nThree.\n---\ndescription: x\ntools:\n  write: false\n---\n",
             "",
         ] {
             assert!(agent(text).is_some(), "{text:?}");

@@ -43,6 +43,55 @@ const NAMES: [&str; 25] = [
     "write",
 ];
 
+/// The tools that need the permission `edit`, so that a rule about their names is about no call.
+const EDITING: [&str; 4] = ["apply_patch", "multiedit", "patch", "write"];
+/// The length of the longest name.
+const MAX_NAME_LETTERS: usize = 18;
+/// A name is taken for a misspelt one if at most one of this many characters is wrong.
+const CHARS_PER_SLIP: usize = 3;
+/// The least length of a name that is taken for the beginning of another one.
+const MIN_BEGINNING: usize = 6;
+
+/// Why a name below `permission` or `tools` is probably not what its author means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Misnomer {
+    /// The name of no built-in tool, but similar to one.
+    Nearest(&'static str),
+    /// The name of a tool that needs the permission `edit`.
+    Covered,
+}
+
+/// Checks the name of a tool or permission.
+pub(crate) fn misnomer(name: &str) -> Option<Misnomer> {
+    if name.contains(['*', '?']) {
+        return None;
+    }
+    let usual = usual_name(name);
+    if EDITING.contains(&usual) {
+        return Some(Misnomer::Covered);
+    }
+    let letters = |name: &str| name.to_lowercase().replace(['_', '-'], "");
+    let own = letters(name);
+    if NAMES.contains(&usual) || own.len() > 2 * MAX_NAME_LETTERS {
+        return None;
+    }
+    // Tools of plugins often have such names.
+    let is_plural =
+        own.strip_suffix('s').is_some_and(|one| NAMES.into_iter().any(|known| letters(known) == one));
+    if is_plural {
+        return None;
+    }
+    let distance = |known: &str| strsim::damerau_levenshtein(&own, &letters(known));
+    let is_beginning = |known: &str| {
+        let known = letters(known);
+        own.len() >= MIN_BEGINNING && known.starts_with(&own) && own.len() * 2 > known.len()
+    };
+    let similar = NAMES
+        .into_iter()
+        .filter(|known| distance(known) * CHARS_PER_SLIP <= own.len() || is_beginning(known));
+    similar.min_by_key(|known| distance(known)).map(Misnomer::Nearest)
+}
+
 /// Parses a `permission` value into rules, in order. The last matching rule decides.
 ///
 /// `"ask"` applies to every permission, `{"bash": "ask"}` to every pattern. `~` and `$HOME` at the start of a pattern
@@ -110,7 +159,7 @@ fn action(value: &Value) -> Option<Action> {
 }
 
 fn from_home(pattern: &str, home: &Path) -> String {
-    let below = pattern.strip_prefix("$HOME").or_else(|| pattern.strip_prefix('~'));
+    let below = ["$HOME", "${HOME}", "~"].into_iter().find_map(|name| pattern.strip_prefix(name));
     match below {
         Some(below) if below.is_empty() || below.starts_with('/') => format!("{}{below}", home.display()),
         _ => pattern.to_owned(),
@@ -155,6 +204,31 @@ mod tests {
         check(r#"{"My_Tool": "deny", "B*": "deny"}"#, &["my_tool * deny", "b* * deny"]);
         let tools = Map::from_iter([("Write".to_owned(), Value::Bool(false))]);
         assert_eq!(Value::Object(from_tools(&tools)), serde_json::json!({"edit": "deny"}));
+    }
+
+    #[test]
+    fn a_misspelt_name_of_a_tool_is_recognized() {
+        for (name, expected) in [
+            ("edti", Some(Misnomer::Nearest("edit"))),
+            ("wriet", Some(Misnomer::Nearest("write"))),
+            ("Web_Fech", Some(Misnomer::Nearest("webfetch"))),
+            ("external_dir", Some(Misnomer::Nearest("external_directory"))),
+            ("externaldirektory", Some(Misnomer::Nearest("external_directory"))),
+            ("reads", None),
+            ("write", Some(Misnomer::Covered)),
+            ("Multi-Edit", Some(Misnomer::Covered)),
+            ("edit", None),
+            ("WebFetch", None),
+            ("web*", None),
+            ("*", None),
+            ("web", None),
+            ("files_read", None),
+            ("deploy", None),
+            ("", None),
+        ] {
+            assert_eq!(misnomer(name), expected, "{name}");
+        }
+        assert_eq!(misnomer(&"x".repeat(100_000)), None);
     }
 
     #[test]

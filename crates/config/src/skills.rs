@@ -168,7 +168,11 @@ impl Found {
     /// Adds the skills of a repository, if its control files are available.
     fn repository_folder(&mut self, control: Option<&ControlFiles>, root: &Path) {
         let Some(control) = control else { return };
-        for path in control.below(root, "SKILL.md").filter(|path| path.ends_with(FILE)) {
+        for path in control.below(root).filter(|path| is_skill(path)) {
+            let exact = path.with_file_name(FILE);
+            if path != exact && control.text(&exact).is_some() {
+                continue;
+            }
             let skill = match control.text(path) {
                 Some(Ok(text)) => parse(path, text),
                 Some(Err(problem)) => Err(problem.to_string()),
@@ -202,13 +206,19 @@ fn collect(folder: &Path, depth: usize, left: &mut usize, files: &mut Vec<PathBu
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut entries: Vec<_> = entries.flatten().take(MAX_FOLDERS).map(|entry| entry.path()).collect();
     entries.sort();
+    let has_exact = entries.iter().any(|path| path.ends_with(FILE));
     for path in entries {
-        if path.file_name().is_some_and(|name| name == FILE) {
+        if path.ends_with(FILE) || !has_exact && is_skill(&path) {
             files.push(path);
         } else if depth > 0 && path.is_dir() {
             collect(&path, depth - 1, left, files);
         }
     }
+}
+
+/// Whether a file is named as one with a skill, in any case of the letters.
+pub(crate) fn is_skill(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(FILE))
 }
 
 fn read(path: &Path) -> Result<Skill, String> {

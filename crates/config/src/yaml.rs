@@ -2,6 +2,7 @@
 //!
 //! Supports block and flow mappings and lists, plain, quoted and block scalars, and comments. An invalid value is
 //! skipped with its key and reported with its line. As existing files expect, an unquoted value may contain a colon.
+//! Nothing is lost without a report: a key that is there twice and a merge of another mapping are reported too.
 
 use serde_json::{Number, Value};
 
@@ -9,8 +10,16 @@ use crate::Map;
 
 /// The maximum nesting depth.
 const MAX_DEPTH: usize = 24;
-/// The maximum number of reported problems.
+/// The maximum number of reported problems, without one that stands for the others.
 const MAX_PROBLEMS: usize = 5;
+/// The maximum number of reported lines that look like a key.
+const MAX_GUESSES: usize = 50;
+/// The problem of a key that is there twice, of which the last one counts.
+pub(crate) const TWICE: &str = "is there twice";
+/// The problem that stands for the others.
+pub(crate) const OTHERS: &str = "and others after it are not understood";
+/// The key that merges another mapping.
+pub(crate) const MERGE: &str = "<<";
 
 /// A part that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,21 +28,30 @@ pub(crate) struct Problem {
     pub(crate) line: usize,
     /// The key, if it was parsed.
     pub(crate) key: Option<String>,
+    /// The key of the outermost mapping that it is below, or the key itself.
+    pub(crate) top: Option<String>,
     /// The problem.
     pub(crate) text: &'static str,
+    /// Whether the text is valid, and only a reader who knows the key can tell whether it is meant differently.
+    pub(crate) is_guess: bool,
 }
 
 /// Parses a mapping.
 pub(crate) fn parse(text: &str) -> (Map, Vec<Problem>) {
     let lines = text.lines().map(|line| line.trim_end_matches('\r')).collect();
-    let mut reader = Reader { lines, at: 0, problems: Vec::new() };
-    let map = reader.map(0, 0);
+    let mut reader = Reader { lines, at: 0, top: None, problems: Vec::new() };
+    let map = match reader.peek() {
+        Some((_, text)) if text.starts_with('{') => reader.document(),
+        _ => reader.map(0, 0),
+    };
     (map, reader.problems)
 }
 
 struct Reader<'a> {
     lines: Vec<&'a str>,
     at: usize,
+    /// The key of the outermost mapping that is read.
+    top: Option<String>,
     problems: Vec<Problem>,
 }
 
@@ -61,9 +79,65 @@ impl<'a> Reader<'a> {
     }
 
     fn problem(&mut self, key: Option<&str>, text: &'static str) {
-        if self.problems.len() < MAX_PROBLEMS {
-            self.problems.push(Problem { line: self.at + 1, key: key.map(str::to_owned), text });
+        self.problem_at(self.at, key, text);
+    }
+
+    fn problem_at(&mut self, at: usize, key: Option<&str>, text: &'static str) {
+        let key = key.map(str::to_owned);
+        let top = self.top.clone().or_else(|| key.clone());
+        self.push(Problem { line: at + 1, key, top, text, is_guess: false });
+    }
+
+    /// Reports a line that continues a text and looks like a key.
+    fn guess(&mut self, line: &str) {
+        if let Some((key, _)) = key(line).filter(|(key, _)| !key.contains(' ')) {
+            let text = "is indented, so it continues the text above it";
+            let (key, top) = (Some(key.clone()), Some(key));
+            self.push(Problem { line: self.at + 1, key, top, text, is_guess: true });
         }
+    }
+
+    /// The last of too many problems stands for the others.
+    fn push(&mut self, problem: Problem) {
+        let count = self.problems.iter().filter(|known| known.is_guess == problem.is_guess).count();
+        let limit = if problem.is_guess { MAX_GUESSES } else { MAX_PROBLEMS };
+        if count < limit {
+            self.problems.push(problem);
+        } else if count == limit && !problem.is_guess {
+            self.problems.push(Problem { key: None, top: None, text: OTHERS, ..problem });
+        }
+    }
+
+    /// A mapping in braces that is the whole text.
+    fn document(&mut self) -> Map {
+        let lines = self.lines.iter().skip(self.at).filter(|line| line.trim() != "---");
+        let text = lines.copied().collect::<Vec<_>>().join("\n");
+        let mut flow = Flow { has_comments: true, ..Flow::new(&text) };
+        let value = flow.value();
+        flow.skip();
+        let read = value.filter(|_| flow.rest.is_empty()).map(|value| (value, flow.is_twice));
+        match read {
+            Some((Value::Object(map), is_twice)) => {
+                if is_twice {
+                    self.problem(None, "has a key twice");
+                }
+                map
+            }
+            _ => {
+                self.problem(None, "begins a mapping in braces that is not valid");
+                Map::new()
+            }
+        }
+    }
+
+    /// Adds an entry. A key that is there already is reported at its line.
+    fn insert(&mut self, map: &mut Map, at: usize, key: String, value: Value) {
+        if key == MERGE {
+            self.problem_at(at, Some(&key), "merges another mapping, which is not supported");
+        } else if map.contains_key(&key) {
+            self.problem_at(at, Some(&key), TWICE);
+        }
+        map.insert(key, value);
     }
 
     fn map(&mut self, least: usize, depth: usize) -> Map {
@@ -83,8 +157,15 @@ impl<'a> Reader<'a> {
                 self.at += 1;
                 continue;
             };
+            let begun = self.at;
+            if depth == 0 {
+                self.top = Some(key.clone());
+            }
             if let Some(value) = self.value(&key, rest, level, depth) {
-                map.insert(key, value);
+                self.insert(&mut map, begun, key, value);
+            }
+            if depth == 0 {
+                self.top = None;
             }
         }
         map
@@ -123,6 +204,7 @@ impl<'a> Reader<'a> {
         // A plain text continues in lines with a deeper indentation.
         while let Some((at, more)) = self.peek().filter(|(at, _)| *at > level) {
             debug_assert!(at > level);
+            self.guess(more);
             text.push(' ');
             text.push_str(without_comment(more));
             self.at += 1;
@@ -152,13 +234,17 @@ impl<'a> Reader<'a> {
 
     fn mapping_item(&mut self, level: usize, first: &'a str, depth: usize) -> Value {
         let mut map = Map::new();
+        let begun = self.at;
         if let Some((key, rest)) = key(first)
             && let Some(value) = self.value(&key, rest, level, depth + 1)
         {
-            map.insert(key, value);
+            self.insert(&mut map, begun, key, value);
         }
         if self.peek().is_some_and(|(at, text)| at == level && !is_item(text)) {
-            map.extend(self.map(level, depth + 1));
+            let begun = self.at;
+            for (key, value) in self.map(level, depth + 1) {
+                self.insert(&mut map, begun, key, value);
+            }
         }
         Value::Object(map)
     }
@@ -167,6 +253,7 @@ impl<'a> Reader<'a> {
     fn folded(&mut self, level: usize) -> String {
         let mut words = Vec::new();
         while let Some((_, text)) = self.peek().filter(|(at, _)| *at > level) {
+            self.guess(text);
             words.push(without_comment(text));
             self.at += 1;
         }
@@ -204,9 +291,12 @@ impl<'a> Reader<'a> {
         let mut text = first.to_owned();
         let begun = self.at;
         loop {
-            let mut flow = Flow { rest: &text, depth: 0 };
+            let mut flow = Flow::new(&text);
             match flow.value() {
-                Some(value) if without_comment(flow.rest).trim().is_empty() => {
+                Some(value) if is_blank(flow.rest) => {
+                    if flow.is_twice {
+                        self.problem_at(begun, Some(key), "has a key twice");
+                    }
                     self.at += 1;
                     return Some(value);
                 }
@@ -241,9 +331,17 @@ impl<'a> Reader<'a> {
 struct Flow<'a> {
     rest: &'a str,
     depth: usize,
+    /// Whether a mapping has a key twice, or merges another one.
+    is_twice: bool,
+    /// Whether the text has several lines, in which comments end.
+    has_comments: bool,
 }
 
-impl Flow<'_> {
+impl<'a> Flow<'a> {
+    fn new(rest: &'a str) -> Self {
+        Self { rest, depth: 0, is_twice: false, has_comments: false }
+    }
+
     fn value(&mut self) -> Option<Value> {
         self.skip();
         let first = self.rest.chars().next()?;
@@ -256,7 +354,10 @@ impl Flow<'_> {
             '[' => self.items(),
             '{' => self.entries(),
             _ => {
-                let end = self.rest.find([',', ']', '}']).unwrap_or(self.rest.len());
+                let mut end = self.rest.find([',', ']', '}']).unwrap_or(self.rest.len());
+                if self.has_comments {
+                    end = end.min(self.rest.find(" #").unwrap_or(end));
+                }
                 let (text, rest) = self.rest.split_at(end);
                 self.rest = rest;
                 Some(plain(text.trim()))
@@ -268,6 +369,9 @@ impl Flow<'_> {
 
     fn skip(&mut self) {
         self.rest = self.rest.trim_start();
+        while self.has_comments && self.rest.starts_with('#') {
+            self.rest = self.rest.split_once('\n').map_or("", |(_, rest)| rest).trim_start();
+        }
     }
 
     fn eat(&mut self, what: char) -> bool {
@@ -304,7 +408,8 @@ impl Flow<'_> {
                 }
             };
             let value = if self.eat(':') { self.value()? } else { Value::Null };
-            map.insert(key, value);
+            let is_merge = key == MERGE;
+            self.is_twice |= map.insert(key, value).is_some() || is_merge;
             if !self.eat(',') && !self.rest.starts_with('}') {
                 return None;
             }
@@ -346,7 +451,7 @@ impl Flow<'_> {
 /// Splits a line into a key and the text after its colon.
 fn key(text: &str) -> Option<(String, &str)> {
     if let Some(quote) = text.chars().next().filter(|c| matches!(c, '"' | '\'')) {
-        let mut flow = Flow { rest: text, depth: 0 };
+        let mut flow = Flow::new(text);
         let key = flow.quoted(quote)?;
         let rest = flow.rest.trim_start().strip_prefix(':')?;
         return (rest.is_empty() || rest.starts_with(' ')).then(|| (key, rest.trim()));
@@ -357,6 +462,12 @@ fn key(text: &str) -> Option<(String, &str)> {
     };
     let fits = !key.is_empty() && !key.contains([' ', '[', '{', ',']) || key.split(' ').count() <= 4;
     (fits && !key.starts_with(['[', '{'])).then(|| (key.trim().to_owned(), rest))
+}
+
+/// Whether a text is empty or a comment.
+fn is_blank(text: &str) -> bool {
+    let text = text.trim();
+    text.is_empty() || text.starts_with('#')
 }
 
 fn without_comment(text: &str) -> &str {
@@ -439,6 +550,46 @@ mod tests {
         assert_eq!(Value::Object(map).to_string(), r#"{"mode":"primary"}"#);
         let found: Vec<_> = problems.iter().map(|p| (p.line, p.key.as_deref())).collect();
         assert_eq!(found, [(1, Some("description")), (3, None), (4, Some("x"))]);
+    }
+
+    #[test]
+    fn a_text_can_be_one_mapping_in_braces() {
+        check(r#"{"a": "R", "tools": {"write": false}}"#, r#"{"a":"R","tools":{"write":false}}"#);
+        check(
+            "# note\n{\n  a: x, # one, }\n  # two\n  tools: { # three\n    write: false # four, {\n  },\n} # five\n",
+            r#"{"a":"x","tools":{"write":false}}"#,
+        );
+        check("{}", "{}");
+        for text in ["{a: 1", "{a: 1} more", "{a: 1}\nb: 2", "{a: [1}", "{a: 1, a: 2}"] {
+            let (_, problems) = parse(text);
+            assert_eq!(
+                problems.iter().map(|p| (p.line, p.key.as_deref())).collect::<Vec<_>>(),
+                [(1, None)],
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_is_lost_without_a_report() {
+        for (text, line, key, top) in [
+            ("tools:\n  a: 1\ntools:\n  b: 1", 3, Some("tools"), Some("tools")),
+            ("tools: {a: 1, a: 2}", 1, Some("tools"), Some("tools")),
+            ("tools:\n  a: 1\n  a: 2", 3, Some("a"), Some("tools")),
+            ("tools:\n  a: [1", 2, Some("a"), Some("tools")),
+            ("x:\n- a: 1\n  a: 2", 3, Some("a"), Some("x")),
+            ("a: 1\n<<: *b", 2, Some("<<"), Some("<<")),
+        ] {
+            let (_, problems) = parse(text);
+            let found: Vec<_> =
+                problems.iter().map(|p| (p.line, p.key.as_deref(), p.top.as_deref())).collect();
+            assert_eq!(found, [(line, key, top)], "{text}");
+        }
+        let (_, problems) = parse("description: R\n tools:\n   write: false\n");
+        let found: Vec<_> = problems.iter().map(|p| (p.line, p.key.as_deref(), p.is_guess)).collect();
+        assert_eq!(found, [(2, Some("tools"), true), (3, Some("write"), true)]);
+        let (_, problems) = parse(&"words\n".repeat(9));
+        assert_eq!(problems.len(), MAX_PROBLEMS + 1);
     }
 
     proptest! {

@@ -118,12 +118,14 @@ impl Config {
             },
         };
         let timeout = timeout.map(|ms| Duration::from_millis(ms).min(MAX_TIMEOUT));
+        // A switch that is not understood must not start a server.
+        let (enabled, sampling) = (flag(entry, "enabled")?, flag(entry, "sampling")?);
         Ok(Self {
             kind: kind(entry)?,
-            is_enabled: entry.get("enabled") != Some(&Value::Bool(false)),
+            is_enabled: enabled != Some(false),
             timeout: timeout.unwrap_or(DEFAULT_CONNECT),
             call_timeout: timeout.unwrap_or(DEFAULT_CALL),
-            can_sample: entry.get("sampling") == Some(&Value::Bool(true)),
+            can_sample: sampling == Some(true),
             of_repository: false,
         })
     }
@@ -220,13 +222,16 @@ fn local(entry: &Map<String, Value>) -> Result<Kind, String> {
     if environment.iter().any(is_bad) {
         return Err(format!("`{key}` contains a variable that cannot be set."));
     }
-    let flag = |key: &str| match entry.get(key) {
+    let (is_confined, network) = (flag(entry, "confine")?.unwrap_or_default(), flag(entry, "network")?);
+    Ok(Kind::Local(Local { program, args: words.collect(), cwd, environment, is_confined, network }))
+}
+
+fn flag(entry: &Map<String, Value>, key: &str) -> Result<Option<bool>, String> {
+    match entry.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Bool(flag)) => Ok(Some(*flag)),
         Some(_) => Err(format!("`{key}` is neither `true` nor `false`.")),
-    };
-    let (is_confined, network) = (flag("confine")?.unwrap_or_default(), flag("network")?);
-    Ok(Kind::Local(Local { program, args: words.collect(), cwd, environment, is_confined, network }))
+    }
 }
 
 fn remote(entry: &Map<String, Value>, wire: Wire) -> Result<Kind, String> {
@@ -341,6 +346,8 @@ mod tests {
             (json!({"type": "local", "command": ["a\0"]}), "NUL"),
             (json!({"type": "local", "command": ["a"], "environment": {"A=B": "1"}}), "variable"),
             (json!({"type": "local", "command": ["a"], "network": "yes"}), "`network`"),
+            (json!({"type": "local", "command": ["a"], "enabled": "false"}), "`enabled`"),
+            (json!({"type": "local", "command": ["a"], "sampling": "no"}), "`sampling`"),
             (json!({"type": "local", "command": ["a"], "confine": 1}), "`confine`"),
             (json!({"type": "remote", "url": "ftp://h"}), "http://"),
             (json!({"type": "remote", "url": "::"}), "no URL"),

@@ -164,3 +164,82 @@ fn an_agent_whose_restrictions_are_not_understood_is_left_out() -> Result<()> {
     check_has(&refused.stderr, &["the agent `broken` is left out", "there is no such agent"]);
     Ok(())
 }
+
+#[test]
+fn a_restriction_with_a_slip_never_leaves_the_agent_with_more_rights() -> Result<()> {
+    let stage = Stage::plain(talker(&["Done."]))?;
+    let agents = stage.project.home().join(".config/opencode/agent");
+    std::fs::create_dir_all(&agents)?;
+    let front = "description: d\nmode: primary\ntools:\n  write: false\n";
+    for (name, text) in [
+        ("twice", format!("---\n{front}tools:\n  bash: false\n---\nReview.\n")),
+        ("late", format!("<!-- reviewer -->\n---\n{front}---\nReview.\n")),
+        ("unseen", format!("\u{200b}---\n{front}---\nReview.\n")),
+        ("fenced", format!("```yaml\n---\n{front}---\n```\nReview.\n")),
+        ("braces", "---\n{\"mode\": \"primary\", \"tools\": {\"write\": false}}\n---\nReview.\n".to_owned()),
+    ] {
+        std::fs::write(agents.join(format!("{name}.MD")), text)?;
+    }
+    stage.run(["--agent", "braces", "hi"])?.success()?;
+    let sent = stage.server.requests()[0].body["tools"].to_string();
+    assert!(sent.contains("\"bash\"") && !sent.contains("\"write\""), "{sent}");
+    let count = stage.server.requests().len();
+    for name in ["twice", "late", "unseen", "fenced"] {
+        let refused = stage.run(["--agent", name, "hi"])?;
+        check_code(&refused, 1);
+        check_has(&refused.stderr, &[&format!("the agent `{name}` is left out")]);
+    }
+    let mut config = Project::config(&stage.server.url());
+    config["agent"] = json!({"build": {"tool": {"write": false}}});
+    stage.project.write_config(&config)?;
+    let refused = stage.run(["hi"])?;
+    check_code(&refused, 1);
+    check_has(&refused.stderr, &["unknown key `agent.build.tool`; did you mean `tools`?"]);
+    assert_eq!(stage.server.requests().len(), count, "no request without the restriction");
+    Ok(())
+}
+
+#[test]
+fn a_rule_that_names_a_link_or_a_directory_holds_for_the_files_themselves() -> Result<()> {
+    for (permission, call) in [
+        (json!({"read": {"link/**": "deny"}}), ("read", json!({"filePath": "secrets/k.txt"}))),
+        (json!({"read": {"link.txt": "deny"}}), ("read", json!({"filePath": "secrets/k.txt"}))),
+        (
+            json!({"edit": {"link/**": "deny"}}),
+            ("write", json!({"filePath": "secrets/n.txt", "content": "SECRET"})),
+        ),
+        (json!({"read": {"secrets": "deny"}}), ("read", json!({"filePath": "secrets/k.txt"}))),
+        (json!({"read": {"secrets/": "deny"}}), ("read", json!({"filePath": "secrets/k.txt"}))),
+        (json!({"read": {"link": "deny"}}), ("read", json!({"filePath": "secrets/k.txt"}))),
+    ] {
+        for is_repository in [false, true] {
+            let script = Script::new().turn(Turn::tools(vec![call.clone()])).text("done");
+            let stage = if is_repository { Stage::git(script)? } else { Stage::plain(script)? };
+            let mut config = Project::config(&stage.server.url());
+            config["permission"] = permission.clone();
+            stage.project.write_config(&config)?;
+            stage.project.write("secrets/k.txt", "SECRET")?;
+            std::os::unix::fs::symlink("secrets", stage.project.path("link"))?;
+            std::os::unix::fs::symlink("secrets/k.txt", stage.project.path("link.txt"))?;
+            stage.run(["--auto", "go"])?;
+            let results = stage.results(1)?.join("\n");
+            assert!(!results.contains("SECRET"), "{permission} {is_repository}: {results}");
+            assert!(!stage.project.path("secrets/n.txt").exists(), "{permission} {is_repository}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_server_with_a_switch_in_quotes_is_not_started() -> Result<()> {
+    let stage = Stage::plain(talker(&["Done."]))?;
+    let mut config = Project::config(&stage.server.url());
+    let mark = stage.project.path("started");
+    config["mcp"] = json!({"a": {"type": "local", "command": ["touch", mark], "enabled": "false"}});
+    stage.project.write_config(&config)?;
+    let refused = stage.run(["hi"])?;
+    check_code(&refused, 1);
+    check_has(&refused.stderr, &["`mcp.a.enabled` must be `true` or `false`, found a string"]);
+    assert!(!mark.exists());
+    Ok(())
+}

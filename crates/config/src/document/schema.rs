@@ -40,6 +40,8 @@ pub(crate) enum Shape {
     Record(&'static [(&'static str, Self)]),
     /// An object with values of a type and patterns of `host:port` as keys.
     Hosts(&'static Self),
+    /// The MCP servers by name, or below the key `servers`.
+    Servers,
     /// The first type, or an object of the second type.
     Either(&'static Self, &'static Self),
     /// A value that matches both types.
@@ -104,7 +106,7 @@ pub(crate) const OTHER_KEYS: &[(&str, Shape)] = &[
     ("reference", Shape::Map(&Shape::Any)),
     ("watcher", Shape::Record(&[("ignore", TEXTS)])),
     ("subagent_depth", Shape::Count),
-    ("mcp", Shape::Map(&Shape::Any)),
+    ("mcp", Shape::Servers),
     ("hooks", Shape::Map(&Shape::List(&Shape::Any))),
     ("claude_hooks", Shape::Switch),
     ("plugin_host", Shape::Record(plugin_host::KEYS)),
@@ -211,6 +213,35 @@ const LSP_KEYS: &[(&str, Shape)] = &[
     ("initialization", ANYTHING),
     ("memory_limit_mb", Shape::Positive),
     ("idle_timeout_s", Shape::Positive),
+];
+
+/// The keys of one MCP server. OpenCode reads those of one with a timeout for each operation, so it stays valid.
+const SERVER_ENTRY_KEYS: &[(&str, Shape)] = &[
+    // A server of another type fails alone, with a warning.
+    ("type", Shape::Text),
+    ("command", Shape::OneOrMore(&Shape::Text)),
+    ("args", TEXTS),
+    ("environment", Shape::Map(&Shape::Text)),
+    ("env", Shape::Map(&Shape::Text)),
+    ("cwd", Shape::Text),
+    ("confine", Shape::Switch),
+    ("network", Shape::Switch),
+    ("url", Shape::Text),
+    ("headers", Shape::Map(&Shape::Text)),
+    ("oauth", Shape::Either(&Shape::Switch, &Shape::Record(SIGN_IN_KEYS))),
+    ("enabled", Shape::Switch),
+    ("sampling", Shape::Switch),
+    ("timeout", Shape::Either(&Shape::Positive, &ANYTHING)),
+];
+
+/// The keys of a server's `oauth`.
+const SIGN_IN_KEYS: &[(&str, Shape)] = &[
+    ("clientId", Shape::Text),
+    ("clientSecret", Shape::Text),
+    ("scope", Shape::Text),
+    ("redirectUri", Shape::Text),
+    ("callbackPort", Shape::Positive),
+    ("authorizationServer", Shape::Text),
 ];
 
 const COMPACTION_KEYS: &[(&str, Shape)] = &[
@@ -346,6 +377,11 @@ const TIER_KEYS: &[(&str, Shape)] = &[
 const TEXTS: Shape = Shape::List(&Shape::Text);
 const ANYTHING: Shape = Shape::Map(&Shape::Any);
 static AGENT: Shape = Shape::Record(AGENT_KEYS);
+static SERVER: Shape = Shape::Record(SERVER_ENTRY_KEYS);
+/// The servers below the key `servers`.
+static NESTED_SERVERS: Shape = Shape::Map(&SERVER);
+/// What is next to the key `servers`.
+static ANYTHING_ELSE: Shape = Shape::Any;
 static ACTION: Shape = Shape::OneOf(&["ask", "allow", "deny"]);
 static PATTERNS: Shape = Shape::Map(&Shape::OneOf(&["ask", "allow", "deny"]));
 
@@ -359,6 +395,8 @@ pub(crate) struct Unknown {
     pub(crate) known: Vec<&'static str>,
     /// Whether the key is an option for the model's provider, as every unknown key of an agent.
     pub(crate) is_option: bool,
+    /// Whether the key has no meaning in later versions and other programs either.
+    pub(crate) is_useless: bool,
 }
 
 /// Returns the unknown keys of the records in a document.
@@ -388,7 +426,7 @@ fn collect_unknown<'a>(
         Kind::Object(nodes) => {
             for (name, node) in nodes {
                 let below: Vec<&'static Shape> =
-                    flat.iter().filter_map(|shape| value_of(shape, name)).collect();
+                    flat.iter().filter_map(|shape| value_of(shape, nodes, name)).collect();
                 path.push(Step::Key(name));
                 if below.is_empty()
                     && !flat.is_empty()
@@ -401,6 +439,7 @@ fn collect_unknown<'a>(
                         name: name.clone(),
                         known: known.collect(),
                         is_option: flat.iter().any(|shape| std::ptr::eq(*shape, &AGENT)),
+                        is_useless: flat.iter().any(|shape| std::ptr::eq(*shape, &SERVER)),
                     });
                 }
                 collect_unknown(node, &below, path, found);
@@ -424,13 +463,42 @@ fn entry_of(shape: &'static Shape) -> Option<&'static Shape> {
     if let Shape::List(entry) | Shape::OneOrMore(entry) = shape { Some(entry) } else { None }
 }
 
-fn value_of(shape: &'static Shape, name: &str) -> Option<&'static Shape> {
+fn value_of(shape: &'static Shape, entries: &[(String, Node)], name: &str) -> Option<&'static Shape> {
     match shape {
+        Shape::Servers => Some(server_shape(entries, name)),
         Shape::Map(entry) | Shape::Hosts(entry) => Some(entry),
         Shape::Record(known) => known.iter().find(|(key, _)| *key == name).map(|(_, shape)| shape),
-        Shape::OneOrMore(entry) => value_of(entry, name),
+        Shape::OneOrMore(entry) => value_of(entry, entries, name),
         _ => None,
     }
+}
+
+/// The type of an entry of `mcp`.
+fn server_shape(entries: &[(String, Node)], name: &str) -> &'static Shape {
+    let is_server = |name: &String| ["command", "url", "type"].contains(&name.as_str());
+    let nested = entries.iter().find(|(name, _)| name == "servers").is_some_and(|(_, node)| {
+        let Kind::Object(servers) = &node.kind else { return false };
+        !servers.is_empty() && !servers.iter().any(|(name, _)| is_server(name))
+    });
+    let is_object = entries.iter().any(|(key, node)| key == name && matches!(node.kind, Kind::Object(_)));
+    match (nested, name) {
+        (true, "servers") => &NESTED_SERVERS,
+        (true, _) if !is_object => &ANYTHING_ELSE,
+        _ => &SERVER,
+    }
+}
+
+/// Fails if the command of a server is one text with arguments.
+fn check_command(entry: &Node, path: &mut Vec<Step<'_>>) -> Result<(), Fault> {
+    let Kind::Object(keys) = &entry.kind else { return Ok(()) };
+    let command = keys.iter().find(|(key, _)| key == "command").map(|(_, node)| node);
+    let Some(Node { offset, kind: Kind::Text(text) }) = command else { return Ok(()) };
+    if !text.trim().contains(char::is_whitespace) || keys.iter().any(|(key, _)| key == "args") {
+        return Ok(());
+    }
+    let (offset, key) = (*offset, format!("{}.command", path_text(path)));
+    let expected = "a list of the program and its arguments, as in `[\"npx\", \"-y\", \"x\"]`".to_owned();
+    Err(Fault { offset, key, expected, found: "a string with spaces" })
 }
 
 fn keys_of(shape: &'static Shape) -> Vec<&'static str> {
@@ -455,6 +523,9 @@ fn walk<'a>(node: &'a Node, shape: &Shape, path: &mut Vec<Step<'a>>) -> Result<(
         (Shape::Map(entry), Kind::Object(nodes)) => {
             nodes.iter().try_for_each(|(name, node)| descend(node, entry, Step::Key(name), path))
         }
+        (Shape::Servers, Kind::Object(nodes)) => nodes
+            .iter()
+            .try_for_each(|(name, node)| descend(node, server_shape(nodes, name), Step::Key(name), path)),
         (Shape::Hosts(entry), Kind::Object(nodes)) => nodes.iter().try_for_each(|(name, node)| {
             if !is_host_pattern(name) {
                 path.push(Step::Key(name));
@@ -469,6 +540,9 @@ fn walk<'a>(node: &'a Node, shape: &Shape, path: &mut Vec<Step<'a>>) -> Result<(
             descend(node, entry, Step::Key(name), path)
         }),
         (Shape::Record(known), Kind::Object(nodes)) => {
+            if std::ptr::eq(shape, &SERVER) {
+                check_command(node, path)?;
+            }
             nodes.iter().try_for_each(|(name, node)| match known.iter().find(|(key, _)| key == name) {
                 Some((_, shape)) => descend(node, shape, Step::Key(name), path),
                 None => Ok(()),
@@ -571,7 +645,7 @@ fn describe_shape(shape: &Shape) -> String {
         Shape::OneOf(choices) => format!("one of `{}`", choices.join("`, `")),
         Shape::List(_) => "a list".to_owned(),
         Shape::OneOrMore(entry) => format!("{} or a list", describe_shape(entry)),
-        Shape::Map(_) | Shape::Record(_) | Shape::Hosts(_) => "an object".to_owned(),
+        Shape::Map(_) | Shape::Record(_) | Shape::Hosts(_) | Shape::Servers => "an object".to_owned(),
         Shape::Both(one, _) => describe_shape(one),
         Shape::Either(plain, object) => format!("{} or {}", describe_shape(plain), describe_shape(object)),
     }
@@ -667,6 +741,7 @@ mod tests {
                 rows.push(format!("| `{key}` | a list, each entry {} |\n", describe_shape(entry)));
             }
             Shape::Hosts(shape) => add_rows(&format!("{key}.HOST:PORT"), shape, rows),
+            Shape::Servers => add_rows(&format!("{key}.*"), &SERVER, rows),
             Shape::Both(one, other) => {
                 add_rows(key, one, rows);
                 add_rows(key, other, rows);

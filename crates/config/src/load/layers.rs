@@ -6,6 +6,8 @@ use std::sync::LazyLock;
 use serde_json::{Value, json};
 use strsim::damerau_levenshtein;
 
+mod slips;
+
 use super::normalize::{fold_modes, normalize, remove_converted, rules_of, sorted};
 use super::untrusted::{inert, is_inside, keep_of_plugin, remove_user_only, restrictions};
 use super::{
@@ -20,7 +22,7 @@ use crate::{
     },
     env, file,
     linked::{self, Places},
-    markdown, merge, nearest,
+    markdown, merge,
     origins::Origins,
     permission, request,
     secrets::Secrets,
@@ -84,6 +86,10 @@ pub(super) struct Layers<'a> {
     control: &'a ControlFiles,
     trust: Trust,
     overlay: Option<&'a Overlay>,
+    /// Names of tools that are reported unless a server or a file with code has them.
+    suspects: Vec<slips::Suspect>,
+    /// The agents that are left out, because their restrictions are not understood.
+    left_out: Vec<String>,
 }
 
 /// The owner of a document.
@@ -110,6 +116,8 @@ impl<'a> Layers<'a> {
             control,
             trust,
             overlay: None,
+            suspects: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 
@@ -160,12 +168,7 @@ impl<'a> Layers<'a> {
             return Ok(());
         }
         self.files(dir, names)?;
-        let found = markdown::read(dir);
-        self.warnings.extend(found.warnings);
-        for (key, name, entry, path) in found.entries {
-            let document = Map::from_iter([(key.to_owned(), json!({ name: entry }))]);
-            self.add(normalize(document), &path.display().to_string(), Owner::User);
-        }
+        self.markdown(markdown::read(dir), Owner::User);
         self.folders.push(dir.to_owned());
         Ok(())
     }
@@ -175,16 +178,23 @@ impl<'a> Layers<'a> {
         self.repository_files(dir, names)?;
         if self.trust == Trust::Full {
             for (name, key) in markdown::FOLDERS {
-                let found = markdown::entries_of(self.control, &dir.join(name), key);
-                self.warnings.extend(found.warnings);
-                for (key, name, entry, path) in found.entries {
-                    let document = Map::from_iter([(key.to_owned(), json!({ name: entry }))]);
-                    self.add(normalize(document), &path.display().to_string(), Owner::Repository);
-                }
+                self.markdown(markdown::entries_of(self.control, &dir.join(name), key), Owner::Repository);
             }
         }
         self.folders.push(dir.to_owned());
         Ok(())
+    }
+
+    /// Adds the entries of Markdown files.
+    fn markdown(&mut self, found: markdown::Found, owner: Owner) {
+        self.warnings.extend(found.warnings);
+        self.left_out.extend(found.left_out);
+        for (key, name, entry, path) in found.entries {
+            let document = Map::from_iter([(key.to_owned(), json!({ name: entry }))]);
+            let path = path.display().to_string();
+            self.suspect_tools(&Node::from(&Value::Object(document.clone())), |_| format!("`{path}`"));
+            self.add(normalize(document), &path, owner);
+        }
     }
 
     /// Adds the changes of plugins, one key after the other. An invalid one is left out.
@@ -410,28 +420,6 @@ impl<'a> Layers<'a> {
         Ok(())
     }
 
-    /// Refuses a misspelt key of the document: a rule that was written as `permision` would have no effect. Warns of one
-    /// inside an object. Other unknown keys belong to later versions and other programs.
-    fn check_keys(&mut self, origin: &Origin<'_>, node: &Node) -> Result<(), Error> {
-        for unknown in schema::unknown_keys(node, &schema::CONFIG).into_iter().take(MAX_UNKNOWN_KEYS) {
-            let similar = nearest(&unknown.name, unknown.known.iter().copied(), 1);
-            // `top_k` is an option, and not a mistyped `top_p`.
-            let is_meant = |similar: &str| {
-                is_mistake(&unknown.name, similar)
-                    && (!unknown.is_option || unknown.name.chars().last() == similar.chars().last())
-            };
-            let Some(nearest) = similar.into_iter().next().filter(|similar| is_meant(similar)) else {
-                continue;
-            };
-            let (position, key) = (origin.position(unknown.offset), unknown.path);
-            if key == unknown.name {
-                return Err(Error::UnknownKey { position, key, nearest });
-            }
-            self.warnings.push(format!("{position}: unknown key `{key}`; did you mean `{nearest}`?"));
-        }
-        Ok(())
-    }
-
     fn resolved(&self, path: &str) -> PathBuf {
         match path.strip_prefix("~/") {
             Some(below) => self.input.dirs.home.join(below),
@@ -441,8 +429,10 @@ impl<'a> Layers<'a> {
 
     fn finish(mut self) -> Result<LoadedConfig, Error> {
         let LoadInput { env, dirs, .. } = self.input;
-        let mut raw = self.merged;
+        let mut raw = std::mem::take(&mut self.merged);
         fold_modes(&mut raw);
+        self.disable_left_out(&mut raw);
+        self.report_suspects(&raw);
         let mut rules = rules_of(&raw);
         if let Some((name, text)) = env.lookup(env::PERMISSION).filter(|(_, text)| !text.trim().is_empty()) {
             let written = Origin::new(name, text).read(&schema::PERMISSION, None)?;
@@ -495,7 +485,8 @@ impl<'a> Layers<'a> {
 
 /// Adds the rules that name the same files as calls do.
 fn with_twins(mut config: Config, input: LoadInput<'_>) -> Config {
-    let places = Places { directory: input.directory, worktree: input.worktree };
+    let tmpdir = input.env.filled(env::TMPDIR).unwrap_or("/tmp");
+    let places = Places { directory: input.directory, worktree: input.worktree, tmpdir };
     linked::add_twins(&mut config.permission, places);
     for agent in config.agent.values_mut() {
         linked::add_twins(&mut agent.permission, places);
