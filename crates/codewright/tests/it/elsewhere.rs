@@ -147,7 +147,7 @@ fn an_agent_whose_restrictions_are_not_understood_is_left_out() -> Result<()> {
     std::fs::write(agents.join("broken.md"), "---\ndescription: d\npermission: {edit: deny\n---\nReview.\n")?;
     std::fs::write(agents.join("listed.md"), "---\ndescription: d\ntools: Read, Grep\n---\nReview.\n")?;
     let names = |n: usize| {
-        let request = &stage.server.requests()[n];
+        let request = &stage.server.main_requests()[n];
         let tools = request.body["tools"].as_array().cloned().unwrap_or_default();
         tools
             .iter()
@@ -157,7 +157,7 @@ fn an_agent_whose_restrictions_are_not_understood_is_left_out() -> Result<()> {
     stage.run(["--agent", "spaced", "hi"])?.success()?;
     assert!(!names(0).contains(&"write".to_owned()), "{:?}", names(0));
     stage.run(["--agent", "listed", "hi"])?;
-    let listed = names(stage.server.requests().len() - 1);
+    let listed = names(stage.server.main_requests().len() - 1);
     assert!(listed.iter().all(|name| ["read", "grep"].contains(&name.as_str())), "{listed:?}");
     let refused = stage.run(["--agent", "broken", "hi"])?;
     check_code(&refused, 1);
@@ -181,9 +181,9 @@ fn a_restriction_with_a_slip_never_leaves_the_agent_with_more_rights() -> Result
         std::fs::write(agents.join(format!("{name}.MD")), text)?;
     }
     stage.run(["--agent", "braces", "hi"])?.success()?;
-    let sent = stage.server.requests()[0].body["tools"].to_string();
+    let sent = stage.server.main_requests()[0].body["tools"].to_string();
     assert!(sent.contains("\"bash\"") && !sent.contains("\"write\""), "{sent}");
-    let count = stage.server.requests().len();
+    let count = stage.server.main_requests().len();
     for name in ["twice", "late", "unseen", "fenced"] {
         let refused = stage.run(["--agent", name, "hi"])?;
         check_code(&refused, 1);
@@ -195,7 +195,7 @@ fn a_restriction_with_a_slip_never_leaves_the_agent_with_more_rights() -> Result
     let refused = stage.run(["hi"])?;
     check_code(&refused, 1);
     check_has(&refused.stderr, &["unknown key `agent.build.tool`; did you mean `tools`?"]);
-    assert_eq!(stage.server.requests().len(), count, "no request without the restriction");
+    assert_eq!(stage.server.main_requests().len(), count, "no request without the restriction");
     Ok(())
 }
 

@@ -355,8 +355,11 @@ fn a_server_of_a_repository_has_the_network_that_the_trust_question_listed() -> 
     }
     let port = stage.server.url().rsplit(':').next().unwrap_or_default().to_owned();
     stage.project.write("server.py", CONNECTING)?;
-    for (network, expected) in [(Value::Null, false), (true.into(), true), (false.into(), false)] {
-        let entry = json!({"type": "local", "command": ["python3", "server.py", port], "network": network});
+    for (network, expected) in [(None, false), (Some(true), true), (Some(false), false)] {
+        let mut entry = json!({"type": "local", "command": ["python3", "server.py", port]});
+        if let Some(network) = network {
+            entry["network"] = network.into();
+        }
         stage.project.write("opencode.json", json!({"mcp": {"theirs": entry}}).to_string())?;
         let (server, url) = serve(undecided(&stage, &["serve"]))?;
         let trust = get(&url, "/trust")?;
@@ -369,7 +372,7 @@ fn a_server_of_a_repository_has_the_network_that_the_trust_question_listed() -> 
         crate::support::post(&url, &format!("/session/{id}/message"), &crate::support::prompt("hi"))?;
         let error = get(&url, "/mcp")?["theirs"]["error"].as_str().unwrap_or_default().to_owned();
         assert_eq!(error.contains("`\"network\": true`"), !expected, "{error}");
-        assert_eq!(stage.project.path("connected").exists(), expected, "{network}");
+        assert_eq!(stage.project.path("connected").exists(), expected, "{network:?}");
         server.terminate()?;
         server.finish()?;
         drop(fs::remove_file(stage.project.path("connected")));
