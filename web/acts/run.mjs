@@ -1,4 +1,5 @@
 // Runs the acts of a user in a browser, and prints how many work.
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { acts } from "./acts.mjs";
 import { options } from "./stage.mjs";
@@ -14,9 +15,19 @@ if (settings.pictures) {
   await pictures(settings);
   process.exit(0);
 }
-const browsers = settings.firefox
-  ? ["firefox"]
-  : ["chromium", ...(existsSync(settings["firefox-path"] ?? "") ? ["firefox"] : [])];
+/** The oldest Firefox that has the commands by which it is driven. */
+const OLDEST_FIREFOX = 143;
+
+/** Returns why Firefox cannot be driven, or nothing. */
+function whyNoFirefox(path) {
+  if (!path || !existsSync(path)) return "firefox-esr is not installed";
+  const { stdout } = spawnSync(path, ["--version"], { encoding: "utf8", timeout: 20_000 });
+  const version = Number(/Firefox (\d+)/.exec(stdout ?? "")?.[1] ?? 0);
+  return version < OLDEST_FIREFOX ? `Firefox ${version} is older than ${OLDEST_FIREFOX}` : "";
+}
+
+const noFirefox = whyNoFirefox(settings["firefox-path"]);
+const browsers = [...(settings.firefox ? [] : ["chromium"]), ...(noFirefox ? [] : ["firefox"])];
 let failed = 0;
 for (const browser of browsers) failed += await acts(settings, browser);
 const wantsWebkit = !settings.firefox && ["", "webkit"].includes(settings.only);
@@ -26,6 +37,5 @@ if (wantsWebkit && existsSync(settings.webkit ?? "") && existsSync(settings.brow
 } else if (wantsWebkit) {
   console.log("skipped: the smoke set in WebKit, because its driver (webkit2gtk-driver) or Xvfb is not installed");
 }
-if (browsers.length === 1 && !settings.firefox)
-  console.log("skipped: the smoke set in Firefox, because firefox-esr is not installed");
+if (noFirefox) console.log(`skipped: the smoke set in Firefox, because ${noFirefox}`);
 process.exit(failed === 0 ? 0 : 1);
