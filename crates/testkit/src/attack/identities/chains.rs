@@ -305,7 +305,7 @@ fn repositories() -> Vec<Case> {
             .play(status),
         script(
             "link-to-the-caches",
-            "cp -r src \"$XDG_CACHE_HOME/src\" && cd \"$XDG_CACHE_HOME/src\" && git init -q . && git config core.fsmonitor @P/evil.sh; cd @P; mv src old && ln -s \"$XDG_CACHE_HOME/src\" src",
+            "cp -r src \"$XDG_CACHE_HOME/src\" && cd \"$XDG_CACHE_HOME/src\" && git init -q . && git config core.fsmonitor @P/evil.sh; cd @P; mv src old && { ln -s \"$XDG_CACHE_HOME/src\" src || mv old src; }",
         )
         .file("src/a.c", "int a;\n")
         .play(|scene| users_git(scene, "@P/src", STATUS)),
