@@ -260,7 +260,7 @@ pub(crate) fn same_name(one: &str, other: &str) -> bool {
     letters(one) == letters(other)
 }
 
-/// Whether a character is neither seen nor white space. Editors and web pages leave such characters in copied text.
+/// Whether a character is neither seen nor white space. Text that is copied from an editor or a web page often contains such characters.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}')

@@ -181,7 +181,7 @@ fn put(steps: &[Step], copies: Copies) -> Result<(), Error> {
             Kind::Cover => match open(path) {
                 // A service that opens its socket again now is not covered either.
                 Err(Errno::NOENT) => {}
-                // Nor is what has taken its place.
+                // Something that is no socket has its name now, and is not covered.
                 Err(Errno::LOOP | Errno::NOTDIR) => {}
                 place => {
                     let cover = copy(Path::new("/dev/null"))?;

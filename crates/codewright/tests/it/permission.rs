@@ -115,7 +115,7 @@ fn nothing_is_written_without_permission() -> Result<()> {
     assert_eq!(done.stderr.matches("auto-rejecting").count(), 3, "{}", done.stderr);
     check_has(
         &done.stderr,
-        &["\u{2717}", "failed", "Error: no rule allows the call, and nobody could be asked"],
+        &["\u{2717}", "failed", "Error: no rule allows the call, and `run` cannot ask a user"],
     );
     assert_eq!(fs::read_to_string(format!("{outside}/x.txt"))?, "outside\n");
     assert!(!fs::exists(format!("{outside}/new.txt"))?);

@@ -82,14 +82,19 @@ fn files_and_directories_are_attached() -> Result<()> {
     stage.no_problems()
 }
 
-#[test]
-fn an_image_is_sent_to_a_model_that_accepts_images() -> Result<()> {
-    let stage = Stage::plain(talker())?;
+/// Lets the scripted model accept images.
+fn accept_images(stage: &Stage) -> Result<()> {
     let mut config = Project::config(&stage.server.url());
     config["provider"]["mock"]["models"]["plain-model"]["attachment"] = true.into();
     config["provider"]["mock"]["models"]["plain-model"]["modalities"] =
         json!({"input": ["text", "image"], "output": ["text"]});
-    stage.project.write_config(&config)?;
+    stage.project.write_config(&config)
+}
+
+#[test]
+fn an_image_is_sent_to_a_model_that_accepts_images() -> Result<()> {
+    let stage = Stage::plain(talker())?;
+    accept_images(&stage)?;
     stage.project.write("point.png", PNG)?;
     stage.run(["look", "-f", "point.png"])?.success()?;
     let messages = stage.messages(0)?;
@@ -103,11 +108,7 @@ fn an_image_is_sent_to_a_model_that_accepts_images() -> Result<()> {
 fn an_image_without_a_known_extension_is_sent_too() -> Result<()> {
     for name in ["noext", "shot.png2", "notes.txt"] {
         let stage = Stage::plain(talker())?;
-        let mut config = Project::config(&stage.server.url());
-        config["provider"]["mock"]["models"]["plain-model"]["attachment"] = true.into();
-        config["provider"]["mock"]["models"]["plain-model"]["modalities"] =
-            json!({"input": ["text", "image"], "output": ["text"]});
-        stage.project.write_config(&config)?;
+        accept_images(&stage)?;
         stage.project.write(name, PNG)?;
         stage.project.write("text", "BMW is a name, %PDF- is a mark, and this is text.")?;
         stage.run(["look", "-f", name, "-f", "text"])?.success()?;

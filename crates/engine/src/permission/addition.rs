@@ -42,7 +42,11 @@ impl Permissions<'_> {
         }
         let rules = PermissionRules::of_agent(instance.agent(&instance.agent_name(None)?)?, &[]);
         let kept = self.kept_from_users(instance)?;
-        for path in instance.patched_paths(patch).await? {
+        let paths = instance.patched_paths(patch).await?;
+        if paths.is_empty() {
+            return Ok(Some("git finds no file in this patch, or the patch does not fit"));
+        }
+        for path in paths {
             if self.0.gate.is_control(instance, &path) {
                 return Ok(Some("only administrators change files that other programs execute"));
             }

@@ -332,7 +332,8 @@ pub(crate) fn targets(root: &Path, common: Option<&Path>, variables: &Env, home:
     named_by_settings(root, common, variables, home).into_iter().map(|(row, _)| row).collect()
 }
 
-/// The first setting that names a file in the worktree, and this file, for the model; `None` if there is none.
+/// Returns the first setting that names a file in the worktree, and this file, as text for the model. Returns `None` if no
+/// setting names one.
 pub(super) fn naming(root: &Path, common: Option<&Path>, variables: &Env, home: &Path) -> Option<String> {
     let (row, setting) = named_by_settings(root, common, variables, home).into_iter().next()?;
     let name = row.patterns.first()?;

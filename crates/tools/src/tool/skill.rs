@@ -77,7 +77,7 @@ impl Tool for LoadSkill {
     }
 }
 
-/// Takes the only argument as the name, whatever its key is.
+/// If a call has one argument and it is a text, uses it as the name of the skill under any key.
 fn adapt(_called: &str, input: &mut Value) {
     let Some(fields) = input.as_object_mut().filter(|fields| fields.len() == 1) else { return };
     let key = fields.iter().next().filter(|(_, value)| value.is_string()).map(|(key, _)| key.clone());

@@ -28,7 +28,7 @@ const ARGUMENT_CHARS: usize = 200;
 /// The stored error of a call that was rejected without a reason.
 const REJECTED: &str = "The user rejected permission to use this specific tool call.";
 /// What is printed in its place if there is no user who could have rejected it.
-const UNANSWERED: &str = "no rule allows the call, and nobody could be asked";
+const UNANSWERED: &str = "no rule allows the call, and `run` cannot ask a user";
 
 pub(super) struct TextOutput {
     style: Style,

@@ -326,6 +326,9 @@ fn a_patch_of_a_user_neither_copies_what_he_may_not_read_nor_changes_what_is_den
         changed("private/key", "zebra"),
         changed("locked/l", "kept"),
         new("locked/n", "100644", "x"),
+        "diff --git a/.vscode/tasks.json b/.vscode/tasks.json\nnew file mode 100644\nindex 0000000..e69de29\n".to_owned(),
+        "diff --git a/.envrc b/.envrc\nold mode 100644\nnew mode 100755\n".to_owned(),
+        "no patch at all\n".to_owned(),
     ] {
         let (status, text) = team.call("bob", "POST", "/vcs/apply", &json!({"patch": patch}))?;
         assert_eq!(status, 403, "{patch}: {text}");

@@ -1,4 +1,4 @@
-//! Paths, methods and parameters in random spellings: what the filter for members lets through is what the router runs.
+//! Random spellings of paths, methods and parameters. The filter for members and the router must understand each in the same way.
 
 use anyhow::{Context as _, Result, ensure};
 use codewright_testkit::Script;

@@ -142,7 +142,7 @@ impl Prose {
         }
     }
 
-    /// Looks for a tag at the start of the held text. Goes on to `next` if there is none.
+    /// Looks for a tag at the start of the held text. Without a tag, the next stage is `next`.
     fn begin(&mut self, next: Stage) -> bool {
         let begin = self.held.trim_start();
         if let Some(tag) = TAGS.iter().position(|(open, _)| starts_with(begin, open)) {
